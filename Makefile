@@ -1,0 +1,67 @@
+# Every target makes the environment it needs; python3 (>= 3.11) and make are enough to start.
+# An environment is installed again only when pyproject.toml or constraints.txt has changed.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+
+VENV := .venv
+DEMO := .venv-demo
+WHEEL := build/wheel-test
+
+PIP_INSTALL := -m pip install --quiet --constraint constraints.txt
+PYTEST := -m pytest -n 2
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Two test processes with a full set of OpenMP and BLAS threads each would fight for the cores.
+test test-long wheel-test: export OMP_NUM_THREADS ?= 1
+
+.PHONY: help demo test test-long lint format wheel-test clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile
+
+demo: $(DEMO)/.installed ## the paper's simulated example, with the required dependencies only
+	$(DEMO)/bin/python examples/demo.py
+
+test: $(VENV)/.installed ## tests and doctests, without the long ones
+	$(VENV)/bin/python $(PYTEST) -m "not long" $(PYTEST_ARGS)
+
+test-long: $(VENV)/.installed ## all tests
+	$(VENV)/bin/python $(PYTEST) $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed ## style, format and types
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+format: $(VENV)/.installed ## rewrite the code in the project's format
+	$(VENV)/bin/ruff check --fix-only .
+	$(VENV)/bin/ruff format .
+
+# The tests run beside a copy of the project without src, so that only the wheel can be imported.
+# addopts leaves --doctest-modules out: it would import helpers of tests that are skipped here.
+wheel-test: $(VENV)/.installed ## build the wheel and test it with the required dependencies only
+	rm -rf $(WHEEL)
+	mkdir -p $(WHEEL)/run
+	$(VENV)/bin/python -m build --outdir $(WHEEL)/dist .
+	$(PYTHON) -m venv $(WHEEL)/venv
+	$(WHEEL)/venv/bin/python $(PIP_INSTALL) $(WHEEL)/dist/*.whl hypothesis pytest pytest-xdist
+	cp -R pyproject.toml CITATION.cff *.md tests $(wildcard examples) $(WHEEL)/run
+	cd $(WHEEL)/run && ../venv/bin/python $(PYTEST) -m "not long" -p no:cacheprovider \
+		-o addopts="-ra --strict-markers --strict-config" $(PYTEST_ARGS) tests
+
+clean: ## remove environments and everything built
+	rm -rf $(VENV) $(DEMO) build dist .coverage .coverage.* htmlcov .hypothesis
+	rm -rf .mypy_cache .pytest_cache .ruff_cache catboost_info
+	find $(wildcard src tests examples) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python $(PIP_INSTALL) --editable ".[test]"
+	touch $@
+
+$(DEMO)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python $(PIP_INSTALL) --editable .
+	touch $@

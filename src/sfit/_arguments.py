@@ -1,0 +1,96 @@
+"""Checks of plain arguments: each names the argument, what was received and what is allowed."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sfit.exceptions import ArgumentError
+
+
+def check_level(value: Any, argument: str) -> None:
+    """A level lies strictly between 0 and 1."""
+    if not _is_number(value) or not 0 < value < 1:
+        raise ArgumentError(f"{argument} must lie strictly between 0 and 1; got {value!r}.")
+
+
+def check_share(value: Any, argument: str) -> None:
+    """A share of the rows lies strictly between 0 and 1."""
+    check_level(value, argument)
+
+
+def check_whole(value: Any, argument: str, *, optional: bool = False) -> None:
+    """A count is a whole number, at least 1."""
+    if optional and value is None:
+        return
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < 1:
+        or_none = ", or None" if optional else ""
+        raise ArgumentError(
+            f"{argument} must be a whole number of at least 1{or_none}; got {value!r}."
+        )
+
+
+def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
+    """A choice is one of a few words."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
+        raise ArgumentError(
+            f"{argument} must be one of {', '.join(map(repr, allowed))}; got {value!r}."
+        )
+
+
+def check_beta(value: Any, argument: str = "beta") -> float:
+    """A beta lies between 0 and 1."""
+    if not _is_number(value) or not 0 <= value <= 1:
+        raise ArgumentError(f"{argument} must lie between 0 and 1; got {value!r}.")
+    return float(value)
+
+
+def check_betas(beta: Any, max_order: int) -> tuple[float, ...] | None:
+    """One beta per order; None stands for "auto"."""
+    if isinstance(beta, str):
+        if beta == "auto":
+            return None
+        raise ArgumentError(
+            f"beta must be a number, one number per order, or 'auto'; got {beta!r}."
+        )
+    if np.ndim(beta) == 0:
+        return (check_beta(beta),) * max_order
+    if len(beta) != max_order:
+        raise ArgumentError(
+            f"beta must hold one number per order, max_order={max_order} of them; got {beta!r}."
+        )
+    return tuple(check_beta(one) for one in beta)
+
+
+def check_validation(validation: Any) -> tuple[Any, Any]:
+    """Validation rows come as a pair (X, y)."""
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        raise ArgumentError(
+            f"validation must be a pair (X, y) of rows; got {type(validation).__name__}."
+        )
+    return validation[0], validation[1]
+
+
+def as_seed(random_state: Any) -> int:
+    """A seed that can be written down, from whatever the user gave."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ArgumentError(f"random_state must not be negative; got {random_state!r}.")
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**32))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    raise ArgumentError(
+        f"random_state must be None, a whole number or a NumPy generator; got {random_state!r}."
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

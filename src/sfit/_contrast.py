@@ -1,0 +1,97 @@
+"""The one idea: every test compares, row by row, the losses of two sides.
+
+A *term* is a set of features. To *reveal* a term is to show the model the rows with the features of
+the term as observed and every other feature frozen at its reference value. A contrast is
+
+    delta_i = (1 - beta) * loss_i(base side) - loss_i(full side)          (section 2.1)
+
+and everything that is reported about it comes from `delta` and from
+
+    rho_i = (loss_i(base) - loss_i(full)) / loss_i(base),
+
+the relative improvement of row i: the row counts as positive when rho_i > beta.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Term = frozenset[int]
+"""Indices of features, never of columns."""
+
+
+@dataclass(frozen=True)
+class Reveal:
+    """The fitted model, with the features of `shown` as observed and the others frozen."""
+
+    shown: Term
+
+
+@dataclass(frozen=True)
+class Refit:
+    """A model fitted anew without one feature (LOCO, Lei et al. 2018)."""
+
+    without: int
+
+
+Side = Reveal | Refit
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two sides to compare: does `full` predict better than `base`, by more than beta?"""
+
+    term: Term
+    base: Side
+    full: Side
+    order: int
+    beta: float
+    role: Literal["test", "subset", "gate"] = "test"
+
+
+def shown_by(side: Side, everything: Term) -> Term:
+    """The features that a side can see."""
+    return side.shown if isinstance(side, Reveal) else everything - {side.without}
+
+
+def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:
+    """Rows whose two predictions differ by no more than rounding, in every raw output.
+
+    `unit` is the rounding unit of the model's float type and `noise` the largest difference seen
+    between predicting rows one at a time and in a batch. Without this a feature that the model
+    ignores can look significant, because its base is one row, predicted alone.
+    """
+    gap = np.abs(a - b)
+    largest = np.maximum(np.abs(a), np.abs(b))
+    close = gap <= np.maximum(8 * unit * largest, 4 * noise)
+    return close if close.ndim == 1 else close.all(axis=1)
+
+
+def relative_improvement(base: Array, full: Array) -> Array:
+    """rho, one number per row; minus infinity where there was no loss to improve on.
+
+    Losses below zero are only admitted at beta = 0, where all that matters is the sign of
+    base - full; dividing by the size of the base loss keeps it.
+    """
+    gain = base - full
+    size = np.abs(base)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        rho = gain / size
+    no_base = size == 0
+    if no_base.any():
+        rho[no_base] = np.where(gain[no_base] > 0, np.inf, -np.inf)
+    return rho
+
+
+def delta(base: Array, full: Array, rho: Array, beta: float) -> Array:
+    """Loss differences, with the sign that rho > beta gives them (rounding must not disagree)."""
+    difference = (1 - beta) * base - full
+    positive = rho > beta
+    return np.where(
+        positive, np.maximum(difference, np.nextafter(0.0, 1.0)), np.minimum(difference, 0.0)
+    )

@@ -1,0 +1,248 @@
+"""From questions to evidence: map tiles over workers, merge small summaries in tile order.
+
+A question is a contrast asked of one part of the rows. A task answers the questions that share a base
+on one tile; how questions fall into tasks depends on the questions alone, so that results do not
+depend on the number or kind of workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from tqdm.auto import tqdm
+
+from sfit._contrast import Contrast, Side, delta, relative_improvement, same_prediction
+from sfit._losses import Loss
+from sfit._rows import Rows, Tile
+from sfit._select import Counted, Window, count, merge, order_statistic, window_around
+from sfit._sign_test import Ranks, median_ranks
+from sfit.restrict import SidePredictions
+
+Array = npt.NDArray[Any]
+
+TASK_QUESTIONS = 16
+"""Questions of one base that a task answers together."""
+
+ROOM = 5.0
+"""Standard errors of room on either side of a bracket, in the first pass."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A contrast, asked of one part of the rows."""
+
+    contrast: Contrast
+    part: int
+    n: int
+    ranks: Ranks
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What all rows say about a question: everything that is ever reported comes from here."""
+
+    n: int
+    n_positive: int
+    n_improvable: int
+    """Rows whose base loss leaves anything to improve; no other row can count as positive."""
+    statistic: float
+    ci_low: float
+    ci_high: float
+    ci_lower: float
+    beta_max: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How the losses of two sides are computed and compared."""
+
+    predictions: SidePredictions
+    loss: Loss
+    unit: float
+    noise: float
+
+
+class Summary(NamedTuple):
+    """What one tile says about a question."""
+
+    n_positive: int
+    n_improvable: int
+    delta: Counted
+    rho: Counted
+
+
+Windows = tuple[Window, Window]
+"""Where to look for the wanted order statistics of delta and of rho."""
+
+
+def gather(
+    evaluation: Evaluation,
+    rows: Rows,
+    questions: Sequence[Question],
+    *,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    label: str = "",
+) -> list[Evidence]:
+    """Answer all questions in one pass over the tiles (another one for brackets that missed)."""
+    evidence: dict[int, Evidence] = {}
+    pending, room = list(range(len(questions))), ROOM
+    while pending:
+        asked = [questions[number] for number in pending]
+        summaries = _map(evaluation, rows, asked, room, n_jobs, progress, label)
+        for number, question, parts in zip(pending, asked, summaries, strict=True):
+            answer = _conclude(question, parts)
+            if answer is not None:
+                evidence[number] = answer
+        pending, room = [number for number in pending if number not in evidence], 4 * room
+    return [evidence[number] for number in range(len(questions))]
+
+
+def _map(
+    evaluation: Evaluation,
+    rows: Rows,
+    questions: Sequence[Question],
+    room: float,
+    n_jobs: int | None,
+    progress: bool,
+    label: str,
+) -> list[list[Summary]]:
+    """Summaries of each question, by tile. The first tile brackets, the others fill in."""
+    tasks = list(_tasks(questions))
+    view = evaluation.predictions.view
+    parallel = Parallel(
+        n_jobs=n_jobs,
+        return_as="generator",
+        **({"require": "sharedmem"} if view.threads_only else {"prefer": "threads"}),
+    )
+    summaries: list[list[Summary]] = [[] for _ in questions]
+    windows: dict[int, Windows] = {}
+    with tqdm(total=len(tasks) * len(rows.tiles), desc=label, disable=not progress) as bar:
+        pilots = parallel(
+            delayed(_pilot)(evaluation, rows.tiles[0], [questions[i] for i in task], room)
+            for task in tasks
+        )
+        for task, answers in zip(tasks, pilots, strict=True):
+            for i, (own, summary) in zip(task, answers, strict=True):
+                windows[i] = own
+                summaries[i].append(summary)
+            bar.update()
+        jobs = [(tile, task) for tile in rows.tiles[1:] for task in tasks]
+        filled = parallel(
+            delayed(_summarise)(
+                evaluation, tile, [questions[i] for i in task], [windows[i] for i in task]
+            )
+            for tile, task in jobs
+        )
+        for (_, task), answer in zip(jobs, filled, strict=True):
+            for i, summary in zip(task, answer, strict=True):
+                summaries[i].append(summary)
+            bar.update()
+    return summaries
+
+
+def _tasks(questions: Sequence[Question]) -> Iterator[list[int]]:
+    by_base: dict[Side, list[int]] = {}
+    for number, question in enumerate(questions):
+        by_base.setdefault(question.contrast.base, []).append(number)
+    for numbers in by_base.values():
+        for start in range(0, len(numbers), TASK_QUESTIONS):
+            yield numbers[start : start + TASK_QUESTIONS]
+
+
+def _pilot(
+    evaluation: Evaluation, tile: Tile, questions: Sequence[Question], room: float
+) -> list[tuple[Windows, Summary]]:
+    answers: dict[int, tuple[Windows, Summary]] = {}
+    for number, differences, rho, improvable in _differences(evaluation, tile, questions):
+        question = questions[number]
+        windows = (
+            window_around(differences, _delta_ranks(question), question.n, room),
+            window_around(rho, _rho_ranks(question), question.n, room),
+        )
+        answers[number] = windows, _count(question, differences, rho, improvable, windows)
+    return [answers[number] for number in range(len(questions))]
+
+
+def _summarise(
+    evaluation: Evaluation, tile: Tile, questions: Sequence[Question], windows: Sequence[Windows]
+) -> list[Summary]:
+    answers = {
+        number: _count(questions[number], differences, rho, improvable, windows[number])
+        for number, differences, rho, improvable in _differences(evaluation, tile, questions)
+    }
+    return [answers[number] for number in range(len(questions))]
+
+
+def _count(
+    question: Question, differences: Array, rho: Array, improvable: int, windows: Windows
+) -> Summary:
+    positive = int(np.count_nonzero(rho > question.contrast.beta))
+    return Summary(positive, improvable, count(differences, windows[0]), count(rho, windows[1]))
+
+
+def _differences(
+    evaluation: Evaluation, tile: Tile, questions: Sequence[Question]
+) -> Iterator[tuple[int, Array, Array, int]]:
+    """For each question (all of one base): delta, rho, and the number of rows left to improve."""
+    base_side = questions[0].contrast.base
+    signed = all(question.contrast.beta == 0 for question in questions)
+    base = evaluation.predictions.one(tile, base_side)
+    base_loss = evaluation.loss(tile.y, base, tile.start, signed)
+    by_full: dict[Side, list[int]] = {}
+    for number, question in enumerate(questions):
+        by_full.setdefault(question.contrast.full, []).append(number)
+    for side, full in evaluation.predictions(tile, list(by_full)):
+        full_loss = evaluation.loss(tile.y, full, tile.start, signed)
+        same = same_prediction(base, full, evaluation.unit, evaluation.noise)
+        full_loss = np.where(same, base_loss, full_loss)
+        rho = relative_improvement(base_loss, full_loss)
+        for number in by_full[side]:
+            question = questions[number]
+            own = slice(None) if tile.part is None else tile.part == question.part
+            difference = delta(base_loss[own], full_loss[own], rho[own], question.contrast.beta)
+            yield number, difference, rho[own], int(np.count_nonzero(base_loss[own]))
+
+
+def _delta_ranks(question: Question) -> list[int]:
+    ranks = question.ranks
+    wanted = (ranks.low, ranks.high, ranks.lower, *median_ranks(question.n))
+    return [rank for rank in wanted if rank]
+
+
+def _rho_ranks(question: Question) -> list[int]:
+    # The c-th largest of n is the (n - c + 1)-th smallest: the same rank as the one-sided bound.
+    return [question.ranks.lower] if question.ranks.lower else []
+
+
+def _conclude(question: Question, summaries: Sequence[Summary]) -> Evidence | None:
+    """Merge the tiles' summaries; None when a bracket missed."""
+    differences = merge([summary.delta for summary in summaries])
+    rho = merge([summary.rho for summary in summaries])
+    found = {rank: order_statistic(differences, rank) for rank in _delta_ranks(question)}
+    thresholds = [order_statistic(rho, rank) for rank in _rho_ranks(question)]
+    if None in found.values() or None in thresholds:
+        return None
+    found[0] = -np.inf
+    low, high = median_ranks(question.n)
+    ranks = question.ranks
+    threshold = thresholds[0] if thresholds else None
+    return Evidence(
+        n=question.n,
+        n_positive=sum(summary.n_positive for summary in summaries),
+        n_improvable=sum(summary.n_improvable for summary in summaries),
+        statistic=float(np.mean([found[low], found[high]])),
+        ci_low=_number(found[ranks.low]),
+        ci_high=_number(found[ranks.high]) if ranks.high else np.inf,
+        ci_lower=_number(found[ranks.lower]),
+        beta_max=threshold if threshold is not None and threshold > 0 else np.nan,
+    )
+
+
+def _number(value: float | None) -> float:
+    return -np.inf if value is None else value

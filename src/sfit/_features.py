@@ -1,0 +1,356 @@
+"""What is tested: names, the columns behind each, and the values they are frozen at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import scipy.sparse as sp
+
+from sfit._contrast import Term
+from sfit._rows import (
+    TILE_ROWS,
+    Table,
+    as_table,
+    column_names,
+    column_values,
+    is_frame,
+    is_number,
+    to_native,
+)
+from sfit.exceptions import ArgumentError, DataError
+from sfit.models import ModelView
+
+Array = npt.NDArray[Any]
+
+NAMED_REFERENCES = ("mean", "median", "mode")
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features under test and how to freeze them."""
+
+    names: tuple[str, ...]
+    columns: tuple[tuple[int, ...], ...]
+    """Columns of each feature in the masked space."""
+    always_on: tuple[int, ...]
+    """Masked-space columns that every side reveals (an explicit intercept)."""
+    reference: Table
+    """One row of the masked space: where hidden features are frozen."""
+    space: str
+    """"original", or "encoded" for a Pipeline that is masked behind its head."""
+    origin: str
+    """"given", or "test rows": whether the reference was taken from the rows under test."""
+
+    def shown(self, term: Term) -> list[int]:
+        """Masked-space columns that are as observed when `term` is revealed."""
+        of_term = (column for feature in term for column in self.columns[feature])
+        return sorted({*of_term, *self.always_on})
+
+    def named(self, term: Iterable[int]) -> tuple[str, ...]:
+        """The user's names of a term, in the order of the columns."""
+        return tuple(self.names[feature] for feature in sorted(term))
+
+    @property
+    def everything(self) -> Term:
+        """The term of all features."""
+        return frozenset(range(len(self.names)))
+
+
+def positions_of(
+    wanted: Sequence[Any] | Any, labels: Sequence[str], argument: str, unnamed: bool = False
+) -> list[int]:
+    """Turn names (or positions, where the columns are `unnamed`) into positions."""
+    if isinstance(wanted, str | int | np.integer):
+        wanted = [wanted]
+    index = {label: position for position, label in enumerate(labels)}
+    found = []
+    for item in wanted:
+        whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
+        if unnamed and whole and 0 <= item < len(labels):
+            found.append(int(item))
+        elif str(item) in index:
+            found.append(index[str(item)])
+        else:
+            raise ArgumentError(
+                f"{argument} names {item!r}, which is not one of {_shorten(labels)}."
+            )
+    if len(set(found)) < len(found):
+        raise ArgumentError(f"{argument} names a column more than once: {list(wanted)!r}.")
+    return found
+
+
+def group_columns(
+    labels: Sequence[str],
+    groups: Mapping[str, Sequence[Any]] | None,
+    always_on: Sequence[int],
+    unnamed: bool,
+) -> dict[str, list[int]]:
+    """Original columns of each feature, in the order in which they appear."""
+    groups = {} if groups is None else groups
+    if not isinstance(groups, Mapping):
+        raise ArgumentError(f"groups must map a name to columns; got {type(groups).__name__}.")
+    owner: dict[int, str] = {}
+    for name, columns in groups.items():
+        members = positions_of(columns, labels, f"groups[{name!r}]", unnamed)
+        if not members:
+            raise ArgumentError(f"groups[{name!r}] is empty.")
+        for position in members:
+            if position in always_on:
+                raise ArgumentError(
+                    f"groups[{name!r}] holds {labels[position]!r}, which is always_on as well."
+                )
+            if position in owner:
+                raise ArgumentError(
+                    f"groups {owner[position]!r} and {name!r} overlap in {labels[position]!r}."
+                )
+            owner[position] = str(name)
+    features: dict[str, list[int]] = {}
+    for position, label in enumerate(labels):
+        if position in always_on:
+            continue
+        if label in map(str, groups) and owner.get(position) != label:
+            raise ArgumentError(f"groups[{label!r}] has the name of a column that is not in it.")
+        features.setdefault(owner.get(position, label), []).append(position)
+    return features
+
+
+def check_reference(reference: Any, labels: Sequence[str]) -> None:
+    """Refuse what can be no reference, before any work is done."""
+    if isinstance(reference, str):
+        if reference not in NAMED_REFERENCES:
+            allowed = ", ".join(map(repr, NAMED_REFERENCES))
+            raise ArgumentError(
+                f"reference must be {allowed}, a number, a mapping by column, a row of values or a "
+                f"data set; got {reference!r}."
+            )
+    elif isinstance(reference, Mapping):
+        positions_of(list(reference), labels, "reference")
+    elif _is_scalar(reference):
+        if not np.isfinite(reference):
+            raise ArgumentError(f"reference must be finite; got {reference!r}.")
+    elif _is_row(reference):
+        if len(reference) != len(labels):
+            raise ArgumentError(
+                f"reference has {len(reference)} values, but there are {len(labels)} columns: "
+                f"{_shorten(labels)}."
+            )
+    else:
+        as_table(reference, "reference")
+
+
+def describe_reference(reference: Any) -> str:
+    """A reference in a few words."""
+    if isinstance(reference, str):
+        return reference
+    if _is_scalar(reference):
+        return f"{reference:g}"
+    if isinstance(reference, Mapping):
+        return "by column"
+    return "a row of values" if _is_row(reference) else "means of a data set"
+
+
+def reference_row(
+    reference: Any,
+    view: ModelView,
+    table: Table,
+    encoded: Table,
+    labels: Sequence[str],
+    origin: Sequence[int],
+) -> Table:
+    """The row of the masked space that hidden features are frozen at.
+
+    `table` holds the user's columns, `encoded` the masked space, and `origin` the original column
+    behind each masked one. Named references are taken in the masked space; values that the user
+    gives are in original units, and are encoded as a row of the data would be.
+    """
+    if isinstance(reference, str):
+        return _named_row(reference, encoded, view.categorical)
+    if not (_is_scalar(reference) or isinstance(reference, Mapping) or _is_row(reference)):
+        return _named_row("mean", _encoded_reference(reference, view, labels), view.categorical)
+    given = _given_values(reference, table, labels)
+    row = _named_row("mean", encoded, view.categorical)
+    if encoded is table or _same_columns(table, encoded):
+        return _with_values(row, encoded, given)
+    example = _with_values(table[:1], table, given)
+    values = as_table(view.encode(to_native(example)))
+    moved = {c: column_values(values, c)[0] for c, source in enumerate(origin) if source in given}
+    return _with_values(row, encoded, moved)
+
+
+def constant_features(features: Features, encoded: Table) -> tuple[str, ...]:
+    """Names of features that never change over the rows: allowed, but nothing can be found."""
+    varying = {
+        column
+        for column in {c for columns in features.columns for c in columns}
+        if len(pd.unique(column_values(encoded, column))) > 1
+    }
+    return tuple(
+        name
+        for name, columns in zip(features.names, features.columns, strict=True)
+        if not varying.intersection(columns)
+    )
+
+
+def match_reference(encoded: Table, reference: Table) -> Table:
+    """Give a frame the dtypes of its reference: the mean of whole numbers is a fraction."""
+    if not is_frame(encoded):
+        return encoded
+    changed = [
+        nw.col(name).cast(reference.schema[name])
+        for name in encoded.columns
+        if encoded.schema[name] != reference.schema[name]
+    ]
+    return encoded.with_columns(*changed) if changed else encoded
+
+
+def _is_scalar(reference: Any) -> bool:
+    return isinstance(reference, int | float | np.number) and not isinstance(reference, bool)
+
+
+def _is_row(reference: Any) -> bool:
+    if isinstance(reference, list | tuple):
+        return all(np.ndim(value) == 0 for value in reference)
+    return getattr(reference, "ndim", None) == 1 and not sp.issparse(reference)
+
+
+def _shorten(labels: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, labels[:8]))
+    return f"{shown}, ... ({len(labels)} columns)" if len(labels) > 8 else shown
+
+
+def _same_columns(table: Table, encoded: Table) -> bool:
+    return is_frame(table) and is_frame(encoded) and table.columns == encoded.columns
+
+
+def _given_values(reference: Any, table: Table, labels: Sequence[str]) -> dict[int, Any]:
+    """Values in original units, by original column."""
+    if isinstance(reference, Mapping):
+        positions = positions_of(list(reference), labels, "reference")
+        return dict(zip(positions, reference.values(), strict=True))
+    if _is_scalar(reference):
+        return {
+            position: reference
+            for position in range(len(labels))
+            if _as_numbers(column_values(table, position)) is not None
+        }
+    return dict(enumerate(np.asarray(reference, dtype=object).tolist()))
+
+
+def _encoded_reference(reference: Any, view: ModelView, labels: Sequence[str]) -> Table:
+    data = as_table(reference, "reference")
+    names = column_names(data)
+    if names is not None:
+        positions = positions_of(list(labels), names, "the data set passed as reference must hold")
+        data = data.select(data.columns[position] for position in positions)
+    elif data.shape[1] != len(labels):
+        raise ArgumentError(
+            f"reference has {data.shape[1]} columns, but the model is tested on {len(labels)}: "
+            f"{_shorten(labels)}."
+        )
+    return as_table(view.encode(to_native(data)))
+
+
+def _named_row(how: str, table: Table, categorical: frozenset[int]) -> Table:
+    values: dict[int, Any] = {}
+    for position in range(table.shape[1]):
+        column = column_values(table, position)
+        numeric = None if position in categorical else _as_numbers(column)
+        values[position] = (
+            _mode(column) if numeric is None or how == "mode" else _centre(how, numeric)
+        )
+    if is_frame(table):
+        return _with_values(table[:1], table, values)
+    dtype = object if getattr(table, "dtype", None) == object else table.dtype
+    row = np.asarray([[values[position] for position in range(table.shape[1])]], dtype=dtype)
+    return row
+
+
+def _as_numbers(column: Array) -> Array | None:
+    """The column as numbers, None where it holds anything else."""
+    if column.dtype != object:
+        return column
+    present = [value for value in column if not pd.isna(value)]
+    if not all(isinstance(value, int | float | np.number | np.bool_) for value in present):
+        return None
+    return np.asarray([np.nan if pd.isna(value) else float(value) for value in column])
+
+
+def _centre(how: str, column: Array) -> float:
+    if np.isnan(column).all():
+        return float("nan")
+    if how == "median":
+        return float(np.nanmedian(column))
+    # Tile by tile, so that the sum does not depend on how the rows are stored.
+    total, count = 0.0, 0
+    for start in range(0, len(column), TILE_ROWS):
+        present = column[start : start + TILE_ROWS]
+        present = present[~np.isnan(present)]
+        total += float(present.sum(dtype=np.float64))
+        count += len(present)
+    return total / count
+
+
+def _mode(column: Array) -> Any:
+    """The most frequent value; of several, the first in sorted order."""
+    counts = pd.Series(column).value_counts(sort=False)
+    if not len(counts):
+        return column[0]
+    candidates = [value for value, count in counts.items() if count == counts.max()]
+    try:
+        return min(candidates)
+    except TypeError:
+        return min(candidates, key=str)
+
+
+def _with_values(row: Table, table: Table, values: Mapping[int, Any]) -> Table:
+    """A table of one row with some values replaced; dtypes give way where they must."""
+    if not is_frame(row):
+        changed = row.copy() if isinstance(row, np.ndarray) else row.toarray()
+        for position, value in values.items():
+            try:
+                changed[0, position] = value
+            except (TypeError, ValueError) as error:
+                raise ArgumentError(
+                    f"reference for column {position} must be a number; got {value!r}."
+                ) from error
+        return changed
+    series = []
+    for position, value in values.items():
+        name = table.columns[position]
+        dtype = table.schema[name]
+        if is_number(dtype):
+            try:
+                number = float(value)
+            except (TypeError, ValueError) as error:
+                raise ArgumentError(
+                    f"reference for column {name!r} must be a number; got {value!r}."
+                ) from error
+            whole = dtype.is_integer() and number.is_integer()
+            kept = dtype if whole or dtype.is_float() else nw.Float64()
+            series.append(
+                nw.new_series(
+                    name, [int(number) if whole else number], kept, backend=table.implementation
+                )
+            )
+        else:
+            series.append(_observed(table, position, value))
+    return row.with_columns(*series) if series else row
+
+
+def _observed(table: Table, position: int, value: Any) -> Any:
+    """A column of one row that holds `value`, taken from the data so that its type is the same."""
+    column = column_values(table, position)
+    where = pd.isna(column) if pd.isna(value) else column == value
+    if not np.any(where):
+        raise DataError(
+            f"reference for column {table.columns[position]!r} must be one of the values that "
+            f"occur in X; got {value!r}."
+        )
+    row = int(np.argmax(where))
+    return table.get_column(table.columns[position])[[row]]

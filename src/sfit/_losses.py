@@ -1,0 +1,139 @@
+"""Losses: one number per row. To add one, write its function and its line in `LOSSES`.
+
+Regression losses take y and predictions of shape (m,) or (m, outputs); several outputs are averaged.
+Classification losses take class indices and probabilities of shape (m, classes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import xlogy
+
+from sfit.exceptions import ArgumentError, DataError
+
+Array = npt.NDArray[Any]
+
+
+def absolute_error(y: Array, prediction: Array) -> Array:
+    """Absolute deviation, section 2.1's choice for regression."""
+    return _mean_over_outputs(np.abs(y - prediction))
+
+
+def squared_error(y: Array, prediction: Array) -> Array:
+    """Squared deviation."""
+    return _mean_over_outputs(np.square(y - prediction))
+
+
+def poisson(y: Array, prediction: Array) -> Array:
+    """Poisson deviance, which unlike the likelihood is never negative."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviance = 2 * (xlogy(y, y / prediction) - y + prediction)
+    # The deviance is never negative; next to its minimum, rounding can make it so.
+    return _mean_over_outputs(np.where(prediction > 0, np.maximum(deviance, 0.0), np.nan))
+
+
+def log_loss(y: Array, prediction: Array) -> Array:
+    """Cross entropy, section 2.1's choice for classification, probabilities clipped."""
+    chosen = prediction[np.arange(len(y)), y]
+    return -np.log(np.clip(chosen, np.finfo(chosen.dtype).eps, 1.0))
+
+
+def brier(y: Array, prediction: Array) -> Array:
+    """Squared distance to the observed class; for two classes that of the second only."""
+    if prediction.shape[1] == 2:
+        return np.square(prediction[:, 1] - y)
+    miss = prediction.copy()
+    miss[np.arange(len(y)), y] -= 1.0
+    return np.square(miss).sum(axis=1)
+
+
+def zero_one(y: Array, prediction: Array) -> Array:
+    """One where the most probable class is not the observed one."""
+    return (prediction.argmax(axis=1) != y).astype(float)
+
+
+def _mean_over_outputs(losses: Array) -> Array:
+    return losses if losses.ndim == 1 else losses.mean(axis=1)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss per row, and the task it belongs to (None: the user's own, for either)."""
+
+    name: str
+    task: str | None
+    per_row: Callable[[Array, Array], Array]
+
+    def __call__(self, y: Array, prediction: Array, first_row: int, signed: bool) -> Array:
+        """Losses of a run of rows, refused with the row's number where they cannot be used.
+
+        `signed` says whether losses below zero are admitted (they are at beta = 0).
+        """
+        losses = np.asarray(self.per_row(y, prediction))
+        if losses.shape != (len(y),):
+            raise DataError(
+                f"loss {self.name!r} must return one number per row: expected shape ({len(y)},), "
+                f"got {losses.shape}."
+            )
+        losses = losses.astype(np.result_type(losses.dtype, np.float32), copy=False)
+        usable = np.isfinite(losses)
+        if not usable.all():
+            raise DataError(self._complaint("not finite", ~usable, losses, first_row))
+        if not signed and (losses < 0).any():
+            raise DataError(
+                self._complaint("below zero", losses < 0, losses, first_row)
+                + " With beta > 0 the test asks for (1 - beta) times the base loss, which must "
+                "shrink it: use a loss that is never negative, or beta=0."
+            )
+        return losses
+
+    def _complaint(self, what: str, where: Array, losses: Array, first_row: int) -> str:
+        first = int(np.flatnonzero(where)[0])
+        return (
+            f"loss {self.name!r} is {what} at {int(where.sum())} row(s); the first is row "
+            f"{first_row + first}, where it is {losses[first]!r}."
+        )
+
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Loss("absolute_error", "regression", absolute_error),
+        Loss("squared_error", "regression", squared_error),
+        Loss("poisson", "regression", poisson),
+        Loss("log_loss", "classification", log_loss),
+        Loss("brier", "classification", brier),
+        Loss("zero_one", "classification", zero_one),
+    )
+}
+
+DEFAULTS = {"regression": "absolute_error", "classification": "log_loss"}
+
+
+def check_loss(loss: Any) -> None:
+    """Refuse what is neither a known name nor a callable."""
+    if not (callable(loss) or (isinstance(loss, str) and (loss == "auto" or loss in LOSSES))):
+        allowed = ", ".join(map(repr, ("auto", *LOSSES)))
+        raise ArgumentError(
+            f"loss must be one of {allowed}, or a callable (y, prediction) -> one loss per row; "
+            f"got {loss!r}."
+        )
+
+
+def choose_loss(loss: str | Callable[[Array, Array], Array], task: str) -> Loss:
+    """Turn the user's `loss` into a `Loss` that fits the model's task."""
+    if callable(loss):
+        return Loss(getattr(loss, "__name__", type(loss).__name__), None, loss)
+    chosen = LOSSES[DEFAULTS[task] if loss == "auto" else loss]
+    if chosen.task != task:
+        fitting = ", ".join(repr(name) for name, other in LOSSES.items() if other.task == task)
+        raise ArgumentError(
+            f"loss={loss!r} is for {chosen.task}, but the model is one of {task}: use {fitting}, "
+            "or say what the model is with sfit.models.function_model(f, task=...)."
+        )
+    return chosen

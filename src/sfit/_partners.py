@@ -1,0 +1,92 @@
+"""P_j of Algorithm 2: which features to try together with j, and in what order (section 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfit._contrast import Term
+from sfit._features import Features, positions_of
+from sfit.exceptions import ArgumentError
+from sfit.models import Dense, Trees
+
+Array = npt.NDArray[Any]
+Partners = Mapping[str, Sequence[str]] | Callable[[str], Sequence[str]] | str
+
+
+def check_partners(partners: Any, names: Sequence[str]) -> None:
+    """Refuse what says nothing about partners, before any work is done."""
+    if isinstance(partners, Mapping):
+        positions_of(list(partners), names, "partners")
+        for name, candidates in partners.items():
+            positions_of(candidates, names, f"partners[{name!r}]")
+    elif not callable(partners) and partners not in ("auto", "all"):
+        raise ArgumentError(
+            "partners must be 'auto', 'all', a mapping from a feature to ordered candidates, or a "
+            f"callable feature -> candidates; got {partners!r}."
+        )
+
+
+def find_partners(
+    partners: Partners,
+    n_partners: int | None,
+    features: Features,
+    structure: Dense | Trees | None,
+    tested: Term,
+) -> dict[int, list[int]]:
+    """Ordered candidates of each tested feature, the first `n_partners` of them."""
+    scores = interaction_scores(structure, features) if partners == "auto" else None
+    found: dict[int, list[int]] = {}
+    for feature in sorted(tested):
+        name = features.names[feature]
+        if isinstance(partners, Mapping):
+            by_name = {str(key): value for key, value in partners.items()}
+            ordered = positions_of(by_name.get(name, ()), features.names, f"partners[{name!r}]")
+        elif callable(partners):
+            ordered = positions_of(partners(name), features.names, f"partners({name!r})")
+        else:
+            ordered = sorted(tested)
+            if scores is not None:
+                # Equal scores go by name, so that the order of the columns does not matter.
+                ordered.sort(key=lambda k: (-scores[feature, k], features.names[k]))
+        others = [k for k in ordered if k != feature and k in tested]
+        found[feature] = others if n_partners is None else others[:n_partners]
+    return found
+
+
+def interaction_scores(structure: Dense | Trees | None, features: Features) -> Array | None:
+    """How likely two features interact, judging by the inside of the model; None if unknown."""
+    if isinstance(structure, Dense):
+        # |W|^T |W| of section 2.3, W the map from the inputs to the first hidden layer.
+        weights = np.abs(np.asarray(structure.layers[0][0], dtype=np.float64))
+        by_column = weights @ weights.T
+    elif isinstance(structure, Trees):
+        by_column = _shared_paths(structure, features.reference.shape[1])
+    else:
+        return None
+    member = np.zeros((len(features.names), by_column.shape[0]))
+    for feature, columns in enumerate(features.columns):
+        member[feature, list(columns)] = 1.0
+    scores = member @ by_column @ member.T
+    np.fill_diagonal(scores, 0.0)
+    return scores
+
+
+def _shared_paths(trees: Trees, n_columns: int) -> Array:
+    """How often two columns split on one path, counted over all pairs of node and ancestor."""
+    inner = np.flatnonzero(trees.left >= 0)
+    parent = np.full(len(trees.left), -1)
+    parent[trees.left[inner]] = inner
+    parent[trees.right[inner]] = inner
+    shared = np.zeros(n_columns * n_columns)
+    nodes, ancestors = inner, parent[inner]
+    while len(nodes := nodes[ancestors >= 0]):
+        ancestors = ancestors[ancestors >= 0]
+        pairs = trees.feature[nodes] * n_columns + trees.feature[ancestors]
+        shared += np.bincount(pairs, minlength=len(shared))
+        ancestors = parent[ancestors]
+    counts = shared.reshape(n_columns, n_columns)
+    return counts + counts.T

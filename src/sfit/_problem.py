@@ -1,0 +1,371 @@
+"""Everything that is settled before the first contrast: the view, the rows, the features, the loss.
+
+Arguments and data are checked before the model predicts anything, and the model's output on a probe
+of at most 1,000 rows before the real work starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sfit._contrast import Reveal
+from sfit._engine import Evaluation
+from sfit._features import (
+    Features,
+    check_reference,
+    constant_features,
+    group_columns,
+    match_reference,
+    positions_of,
+    reference_row,
+)
+from sfit._losses import Loss, check_loss, choose_loss
+from sfit._provenance import NO_ORIGIN, origins
+from sfit._rows import (
+    Rows,
+    Table,
+    Tile,
+    as_table,
+    as_vector,
+    column_names,
+    column_values,
+    cut,
+    select_columns,
+    take_rows,
+    to_native,
+)
+from sfit.exceptions import ArgumentError, DataError, ModelError
+from sfit.models import ModelView, Trees, as_view
+from sfit.models._sklearn import PipelineView
+from sfit.restrict import SidePredictions, rounding_noise
+
+Array = npt.NDArray[Any]
+
+PROBE_ROWS = 1_000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model, held-out rows in the masked space, and what is tested on them."""
+
+    view: ModelView
+    table: Table
+    y: Array
+    part: Array | None
+    parts: tuple[Any, ...]
+    features: Features
+    loss: Loss
+    always_on: tuple[str, ...]
+    caveats: tuple[str, ...]
+    asked: Mapping[str, Any]
+    """The arguments that posed the problem, to pose it again for another model."""
+    chosen: Array | None = None
+    """Numbers of the rows, where they are a part of those that were given."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows as tiles."""
+        return Rows(tuple(cut(self.table, self.y, self.part)), self.parts)
+
+    def subset(self, numbers: Array) -> Problem:
+        """The same problem on some of the rows; the reference stays."""
+        return replace(
+            self,
+            table=take_rows(self.table, numbers),
+            y=self.y[numbers],
+            part=None if self.part is None else self.part[numbers],
+            chosen=numbers,
+        )
+
+    def for_model(self, model: Any) -> Problem:
+        """The same problem for another model."""
+        problem = pose(model, **self.asked)
+        return problem if self.chosen is None else problem.subset(self.chosen)
+
+    def evaluation(self) -> Evaluation:
+        """How sides are predicted and compared, after a look at the model's output on a probe."""
+        head = Tile(0, self.table[:PROBE_ROWS], self.y[:PROBE_ROWS], None)
+        predictions = SidePredictions(self.view, self.features)
+        for side in (Reveal(frozenset()), Reveal(self.features.everything)):
+            output = predictions.one(head, side)
+            _check_output(self, output)
+            self.loss(head.y, output, 0, signed=True)
+        # Trees add up leaf by leaf, each row for itself: what else is in the batch cannot matter.
+        exact = isinstance(self.view.structure, Trees)
+        noise = 0.0 if exact else rounding_noise(self.view, self.features, head)
+        unit = float(np.finfo(output.dtype).eps)
+        return Evaluation(SidePredictions(self.view, self.features), self.loss, unit, noise)
+
+
+def pose(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    features: Sequence[Any] | None = None,
+    loss: Any = "auto",
+    reference: Any = "mean",
+    groups: Mapping[str, Sequence[Any]] | None = None,
+    always_on: Sequence[Any] = (),
+    by: Any = None,
+) -> Problem:
+    """Settle what is to be tested, or say what is wrong with it."""
+    asked = {
+        "X": X,
+        "y": y,
+        "features": features,
+        "loss": loss,
+        "reference": reference,
+        "groups": groups,
+        "always_on": always_on,
+    }
+    check_loss(loss)
+    view = as_view(model, loss)
+    whole = as_table(X)
+    if whole.shape[0] == 0 or whole.shape[1] == 0:
+        raise DataError(f"X must have rows and columns; got shape {tuple(whole.shape)}.")
+    target, target_column = _column_or_vector(y, whole, "y")
+    labels, positions = _used_columns(view, whole, features, _asides(target_column, by, whole))
+    unnamed = column_names(whole) is None
+    table = select_columns(whole, positions)
+
+    shown_always = positions_of(always_on, labels, "always_on", unnamed)
+    owners = group_columns(labels, groups, shown_always, unnamed)
+    if not owners:
+        raise ArgumentError("there is no feature left to test: every column is always_on.")
+    check_reference(reference, labels)
+    chosen = choose_loss(loss, view.task)
+    view, target = _settle_classes(view, target)
+    _check_target(view, target)
+    part, parts = _partition(by, whole, view, target)
+
+    view, encoded, origin = _masked_space(view, table)
+    row = reference_row(reference, view, table, encoded, labels, origin)
+    encoded = match_reference(encoded, row)
+    settled = Features(
+        names=tuple(owners),
+        columns=tuple(
+            tuple(c for c, source in enumerate(origin) if source in members)
+            for members in owners.values()
+        ),
+        always_on=tuple(c for c, source in enumerate(origin) if source in shown_always),
+        reference=row,
+        space="encoded" if isinstance(view, PipelineView) and view.encoded else "original",
+        origin="test rows" if isinstance(reference, str) else "given",
+    )
+    caveats = []
+    constant = constant_features(settled, encoded)
+    if constant:
+        caveats.append(
+            f"constant over these rows, so never significant: {', '.join(constant[:8])}"
+            + (f" and {len(constant) - 8} more." if len(constant) > 8 else ".")
+        )
+    if settled.origin == "test rows":
+        caveats.append(
+            "reference values were taken from the test rows; pass the training set as reference to "
+            "keep the test exact."
+        )
+    return Problem(
+        view=view,
+        table=encoded,
+        y=target,
+        part=part,
+        parts=parts,
+        features=settled,
+        loss=chosen,
+        always_on=tuple(labels[position] for position in shown_always),
+        caveats=tuple(caveats),
+        asked=asked,
+    )
+
+
+def _column_or_vector(values: Any, table: Table, argument: str) -> tuple[Array, int | None]:
+    """A vector given as such, or as the name of a column of X."""
+    if isinstance(values, str):
+        names = column_names(table)
+        if names is None:
+            raise ArgumentError(f"{argument}={values!r} names a column, but X has no names.")
+        [position] = positions_of([values], names, argument)
+        return column_values(table, position), position
+    return as_vector(values, argument, table.shape[0]), None
+
+
+def _asides(target_column: int | None, by: Any, table: Table) -> set[int]:
+    """Columns of X that are no features unless the model says so: the target and `by`."""
+    asides = set() if target_column is None else {target_column}
+    names = column_names(table)
+    if isinstance(by, str) and by != "class":
+        if names is None:
+            raise ArgumentError(f"by={by!r} names a column, but X has no names.")
+        asides.update(positions_of([by], names, "by"))
+    return asides
+
+
+def _used_columns(
+    view: ModelView, table: Table, features: Sequence[Any] | None, asides: set[int]
+) -> tuple[list[str], list[int]]:
+    """Names and positions of the columns that go to the model, in its order."""
+    names = column_names(table)
+    width = table.shape[1]
+    if names is None:
+        if view.names is not None and features is None and len(view.names) != width:
+            raise DataError(
+                f"X has {width} columns, but the model was fitted on {len(view.names)}."
+            )
+        own = view.names if view.names is not None and len(view.names) == width else None
+        labels = list(own or (f"x{position}" for position in range(width)))
+        positions = (
+            list(range(width))
+            if features is None
+            else positions_of(features, labels, "features", True)
+        )
+        return [labels[position] for position in positions], positions
+    if features is not None:
+        positions = positions_of(features, names, "features")
+    elif view.names is not None:
+        missing = [name for name in view.names if name not in names]
+        if missing:
+            raise DataError(
+                f"X lacks {len(missing)} of the columns that the model was fitted on: "
+                f"{missing[:8]!r}."
+            )
+        positions = positions_of(view.names, names, "the model")
+    else:
+        positions = [position for position in range(width) if position not in asides]
+    if not positions:
+        raise ArgumentError("features must name at least one column of X.")
+    return [names[position] for position in positions], positions
+
+
+def _masked_space(view: ModelView, table: Table) -> tuple[ModelView, Table, tuple[int, ...]]:
+    """The view that masks where it is cheapest, its rows, and the original column of each."""
+    identity = tuple(range(table.shape[1]))
+    encoded = _encode(view, table)
+    if not (isinstance(view, PipelineView) and view.encoded):
+        return view, encoded, identity
+    found = origins(view.encode, table, encoded)
+    if found is not None and any(source != NO_ORIGIN for source in found):
+        return view, encoded, found
+    view = view.whole()
+    return view, _encode(view, table), identity
+
+
+def _encode(view: ModelView, table: Table) -> Table:
+    try:
+        encoded = as_table(view.encode(to_native(table)))
+    except (DataError, ModelError):
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"the model's own preprocessing failed on X: {type(error).__name__}: {error}"
+        ) from error
+    if encoded.shape[0] != table.shape[0]:
+        raise ModelError(
+            f"the model's own preprocessing changed the number of rows from {table.shape[0]} to "
+            f"{encoded.shape[0]}: each row must stay one row."
+        )
+    return encoded
+
+
+def _settle_classes(view: ModelView, target: Array) -> tuple[ModelView, Array]:
+    """Class indices for classification, and the classes where only y knows them."""
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
+    if view.task == "regression":
+        return view, target
+    if target.ndim != 1:
+        raise DataError(f"y must hold one label per row; got shape {target.shape}.")
+    missing = np.asarray(pd.isna(target))
+    if missing.any():
+        raise DataError(
+            f"y is missing at {int(missing.sum())} row(s), the first is row {missing.argmax()}."
+        )
+    if view.classes is None:
+        view = replace(view, classes=np.asarray(sorted(pd.unique(target).tolist())))
+    classes = pd.Index(view.classes)  # type: ignore[arg-type]
+    numbers = classes.get_indexer(pd.Index(target))
+    if (numbers < 0).any() and target.dtype == bool:
+        numbers = classes.get_indexer(pd.Index(target.astype(int)))
+    if (numbers < 0).any():
+        unknown = pd.unique(target[numbers < 0]).tolist()
+        raise DataError(
+            f"y holds {unknown[:5]!r}, first at row {int((numbers < 0).argmax())}, but the model's "
+            f"classes are {list(classes[:8])!r}."
+        )
+    return view, numbers
+
+
+def _check_target(view: ModelView, target: Array) -> None:
+    if view.task == "classification":
+        return
+    if target.dtype.kind not in "biuf":
+        raise DataError(f"y must hold numbers for a model of regression; got {target.dtype}.")
+    if target.ndim > 2:
+        raise DataError(f"y must have one or two dimensions; got shape {target.shape}.")
+    finite = np.isfinite(target)
+    if not finite.all():
+        bad = ~finite if finite.ndim == 1 else ~finite.all(axis=1)
+        raise DataError(
+            f"y is missing or infinite at {int(bad.sum())} row(s), the first is row {bad.argmax()}."
+        )
+
+
+def _partition(
+    by: Any, table: Table, view: ModelView, target: Array
+) -> tuple[Array | None, tuple[Any, ...]]:
+    """Number of the part of each row, and the parts' labels in sorted order."""
+    if by is None:
+        return None, ()
+    if isinstance(by, str) and by == "class":
+        if view.task != "classification" or view.classes is None:
+            raise ArgumentError("by='class' is for classification; the model is of regression.")
+        values = np.asarray(view.classes)[target]
+    else:
+        values, _ = _column_or_vector(by, table, "by")
+    if values.ndim != 1:
+        raise ArgumentError(f"by must hold one label per row; got shape {values.shape}.")
+    missing = np.asarray(pd.isna(values))
+    if missing.any():
+        raise DataError(f"by is missing at row {missing.argmax()}: give every row a part.")
+    codes, found = pd.factorize(values, sort=True)
+    if len(found) > 1_000:
+        raise ArgumentError(f"by has {len(found)} distinct labels; group them into at most 1,000.")
+    return codes, tuple(np.asarray(found).tolist())
+
+
+def _check_output(problem: Problem, output: Array) -> None:
+    """The model's output on the probe has the shape and the range that the task asks for."""
+    view, y = problem.view, problem.y
+    remedy = f" {view.remedy}" if view.remedy else ""
+    if view.task == "regression":
+        expected = y.shape[1:]
+        if output.shape[1:] != expected:
+            raise ModelError(
+                f"the model returns {output.shape[1:] or 'one value'} per row, but y has "
+                f"{expected or 'one value'}: they must agree.{remedy}"
+            )
+        return
+    n_classes = len(view.classes) if view.classes is not None else 0
+    if output.ndim != 2 or output.shape[1] != n_classes:
+        raise ModelError(
+            f"the model must return one probability per class, {n_classes} of them "
+            f"({view.classes!r}); it returned shape {output.shape}. Say what the classes are with "
+            f"sfit.models.function_model(f, task='classification', classes=...).{remedy}"
+        )
+    sums = output.sum(axis=1)
+    wrong = (output < 0).any(axis=1) | (output > 1).any(axis=1) | (np.abs(sums - 1) > 1e-3)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ModelError(
+            f"the model's output is not probabilities: row {row} has {output[row].tolist()!r}. "
+            "Convert logits first: sfit.models.torch_model(module, output='logits') for torch, "
+            f"scipy.special.softmax in a function otherwise.{remedy}"
+        )
+
+

@@ -1,0 +1,469 @@
+"""What a test found: frozen, complete, and enough to decide again at another level.
+
+Tables, summaries and JSON are views; nothing here predicts anything.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sfit import _summary
+from sfit._multiplicity import CORRECTIONS, adjust
+from sfit.exceptions import ArgumentError, DataError
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class SetTest:
+    """The test of one set of features; the fields are the columns of `SFITResult.table`."""
+
+    order: int
+    term: tuple[str, ...]
+    base: tuple[str, ...]
+    statistic: float
+    ci_low: float
+    ci_high: float
+    ci_lower: float
+    p_value: float
+    p_adjusted: float
+    significant: bool
+    n_positive: int
+    n: int
+    beta: float
+    beta_max: float
+
+
+@dataclass(frozen=True)
+class GateTest:
+    """Is anything left to find? All features revealed, over those found so far, at beta = 0."""
+
+    after_order: int
+    found: tuple[str, ...]
+    statistic: float
+    p_value: float
+    n_positive: int
+    n: int
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the test was asked for, as far as it can be written down."""
+
+    test: str
+    loss: str
+    alpha: float
+    beta: tuple[float, ...]
+    max_order: int
+    correction: str | None
+    interval: str
+    coverage: float
+    reference: str
+    reference_origin: str
+    space: str
+    given: tuple[str, ...]
+    always_on: tuple[str, ...]
+    partners: str
+    n_partners: int | None
+    exhaustive: bool
+    strict: bool
+
+
+@dataclass(frozen=True)
+class BetaChoice:
+    """The beta that random models call for, and how they do.
+
+    Attributes
+    ----------
+    beta : float
+        The smallest sufficient beta (the smallest of the grid, where one was given).
+    alpha : float
+        The level that the rejection rate must stay below.
+    thresholds : tuple of tuple of float
+        For each random model and feature, the beta from which on its test no longer rejects.
+    feature_names : tuple of str
+        The features, in the order of the thresholds.
+    n_rows : int
+        Number of validation rows.
+    grid : tuple of float or None
+        The betas that were admitted; None: all.
+    seed : int
+        What the random models were drawn with.
+    """
+
+    beta: float
+    alpha: float
+    thresholds: tuple[tuple[float, ...], ...]
+    feature_names: tuple[str, ...]
+    n_rows: int
+    grid: tuple[float, ...] | None
+    seed: int
+
+    @property
+    def n_models(self) -> int:
+        """Number of random models."""
+        return len(self.thresholds)
+
+    @property
+    def curve(self) -> pd.DataFrame:
+        """The step function: `rate` of the tests reject from this `beta` on, up to the next."""
+        steps = np.unique(np.append(0.0, np.ravel(self.thresholds)))
+        return pd.DataFrame({"beta": steps, "rate": [self.rate(beta) for beta in steps]})
+
+    def rate(self, beta: float) -> float:
+        """Share of (model, feature) tests that reject at some beta."""
+        return float(np.mean(np.asarray(self.thresholds) > beta))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the rejection rate of random models against beta; returns the display."""
+        from sfit.plotting import BetaCurveDisplay
+
+        return BetaCurveDisplay(self).plot(ax=ax)
+
+
+@dataclass(frozen=True, eq=False)
+class SFITResult:
+    """The result of `feature_significance` or `loco_significance`.
+
+    Attributes
+    ----------
+    tests : tuple of SetTest
+        One entry per set of features tested, in the order of testing.
+    gates : tuple of GateTest
+        After each order: is anything left to find?
+    feature_names : tuple of str
+        The features under test.
+    settings : Settings
+        What was asked for.
+    caveats : tuple of str
+        What a reader of this result should know: constant columns, few rows, and the like.
+    beta_choice : BetaChoice or None
+        How beta was chosen, for ``beta="auto"``.
+    run : dict
+        How the result came about (versions, time, routes); not part of what is compared.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
+    >>> result = sfit.feature_significance(sfit.simulate.interactions_mean, X, y)
+    >>> result.significant
+    {1: [('X1',), ('X3',)]}
+    """
+
+    tests: tuple[SetTest, ...]
+    gates: tuple[GateTest, ...]
+    feature_names: tuple[str, ...]
+    settings: Settings
+    caveats: tuple[str, ...] = ()
+    beta_choice: BetaChoice | None = None
+    run: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when all that was found is; NaN equals NaN, and how it was computed is left out."""
+        if not isinstance(other, SFITResult):
+            return NotImplemented
+        return bool(_storable(self._content()) == _storable(other._content()))
+
+    def __hash__(self) -> int:
+        return hash((self.feature_names, self.settings, len(self.tests)))
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per set tested."""
+        columns = [field.name for field in fields(SetTest)]
+        rows = [tuple(getattr(test, name) for name in columns) for test in self.tests]
+        return pd.DataFrame(rows, columns=columns)
+
+    @property
+    def features(self) -> pd.DataFrame:
+        """One row per feature: at which order it became significant (0: not), and through what.
+
+        A feature that was not found shows its own first-order test. Statistics of different orders
+        have different bases and must not be compared.
+        """
+        rows = []
+        for name, (order, test) in self._found_through().items():
+            shown = test if test is not None else self._alone(name)
+            rows.append(
+                {
+                    "feature": name,
+                    "order": order,
+                    "set": shown.term if shown else (),
+                    "base": shown.base if shown else (),
+                    "statistic": shown.statistic if shown else math.nan,
+                    "ci_low": shown.ci_low if shown else math.nan,
+                    "ci_high": shown.ci_high if shown else math.nan,
+                    "p_adjusted": shown.p_adjusted if shown else math.nan,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    @property
+    def significant(self) -> dict[int, list[tuple[str, ...]]]:
+        """Significant sets by order."""
+        found: dict[int, list[tuple[str, ...]]] = {}
+        for test in self.tests:
+            found.setdefault(test.order, [])
+            if test.significant:
+                found[test.order].append(test.term)
+        return found
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """Every feature found, at whatever order, in the order of the columns."""
+        return tuple(name for name, (order, _) in self._found_through().items() if order)
+
+    @property
+    def remainder(self) -> bool:
+        """Whether the last gate is open: there is more to find than was found."""
+        return bool(self.gates) and self.gates[-1].is_open
+
+    def at(self, *, alpha: float | None = None, correction: Any = "unchanged") -> SFITResult:
+        """Decide again from the stored counts, at another level or with another correction.
+
+        Nothing is predicted anew: the sets are those planned at the original level, and intervals
+        keep the level they were computed at.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            The new level.
+        correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, optional
+            The new correction.
+
+        Returns
+        -------
+        SFITResult
+            The same evidence, decided anew.
+        """
+        alpha = self.settings.alpha if alpha is None else alpha
+        correction = self.settings.correction if correction == "unchanged" else correction
+        if not 0 < alpha < 1:
+            raise ArgumentError(f"alpha must lie strictly between 0 and 1; got {alpha!r}.")
+        if correction not in CORRECTIONS:
+            raise ArgumentError(f"correction must be one of {CORRECTIONS!r}; got {correction!r}.")
+        tests = []
+        for order in dict.fromkeys(test.order for test in self.tests):
+            family = [test for test in self.tests if test.order == order]
+            adjusted = adjust(np.asarray([test.p_value for test in family]), correction)
+            tests += [
+                replace(test, p_adjusted=float(p), significant=bool(p < alpha))
+                for test, p in zip(family, adjusted, strict=True)
+            ]
+        gates = tuple(replace(gate, is_open=gate.p_value < alpha) for gate in self.gates)
+        settings = replace(self.settings, alpha=alpha, correction=correction)
+        return replace(self, tests=tuple(tests), gates=gates, settings=settings)
+
+    def summary(self) -> str:
+        """The result as text, for a terminal or a notebook."""
+        return _summary.as_text(self)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return _summary.as_html(self)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write the result as JSON; the part `result` is equal to the byte for equal runs."""
+        return _write("SFITResult", self._content(), self.run, path)
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> SFITResult:
+        """Read a result from a file, or from the text that `to_json` returned."""
+        document = _read(source, "SFITResult")
+        return cls._from_content(document["result"], document["run"])
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "feature_names": self.feature_names,
+            "settings": asdict(self.settings),
+            "tests": [asdict(test) for test in self.tests],
+            "gates": [asdict(gate) for gate in self.gates],
+            "caveats": self.caveats,
+            "beta_choice": None if self.beta_choice is None else asdict(self.beta_choice),
+        }
+
+    @classmethod
+    def _from_content(cls, content: Mapping[str, Any], run: dict[str, Any]) -> SFITResult:
+        chosen = content["beta_choice"]
+        return cls(
+            tests=tuple(SetTest(**_revived(test)) for test in content["tests"]),
+            gates=tuple(GateTest(**_revived(gate)) for gate in content["gates"]),
+            feature_names=tuple(content["feature_names"]),
+            settings=Settings(**_revived(content["settings"])),
+            caveats=tuple(content["caveats"]),
+            beta_choice=None if chosen is None else BetaChoice(**_revived(chosen)),
+            run=run,
+        )
+
+    def _found_through(self) -> dict[str, tuple[int, SetTest | None]]:
+        """The order at which each feature was found, and the strongest set it was found through."""
+        found: dict[str, tuple[int, SetTest | None]] = {
+            name: (0, None) for name in self.feature_names
+        }
+        for test in self.tests:
+            for name in test.term if test.significant else ():
+                order, best = found[name]
+                if order == 0 or (
+                    best is not None
+                    and order == test.order
+                    and (test.p_adjusted, -test.n_positive) < (best.p_adjusted, -best.n_positive)
+                ):
+                    found[name] = test.order, test
+        return found
+
+    def _alone(self, name: str) -> SetTest | None:
+        return next((test for test in self.tests if test.term == (name,)), None)
+
+
+@dataclass(frozen=True)
+class PartitionedResult(Mapping[Any, SFITResult]):
+    """One result per class or subgroup (section 2.4): a mapping from the part to its result.
+
+    Each part is a procedure and a family of tests of its own; the reference values are those of all
+    rows.
+    """
+
+    parts: tuple[tuple[Any, SFITResult], ...]
+    by: str
+
+    def __getitem__(self, part: Any) -> SFITResult:
+        for label, result in self.parts:
+            if label == part:
+                return result
+        raise KeyError(part)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (label for label, _ in self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The tables of all parts, with `part` as first column."""
+        return _stack([(label, result.table) for label, result in self.parts])
+
+    @property
+    def features(self) -> pd.DataFrame:
+        """The features of all parts, with `part` as first column."""
+        return _stack([(label, result.features) for label, result in self.parts])
+
+    def at(self, *, alpha: float | None = None, correction: Any = "unchanged") -> PartitionedResult:
+        """Decide every part again; see `SFITResult.at`."""
+        parts = tuple(
+            (label, result.at(alpha=alpha, correction=correction)) for label, result in self.parts
+        )
+        return replace(self, parts=parts)
+
+    def summary(self) -> str:
+        """The summaries of all parts, one below the other."""
+        return "\n\n".join(
+            f"{self.by} = {label}\n{result.summary()}" for label, result in self.parts
+        )
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            f"<h4>{_summary.escaped(f'{self.by} = {label}')}</h4>{result._repr_html_()}"
+            for label, result in self.parts
+        )
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Write the results of all parts as JSON."""
+        parts = [{"part": label, **result._content()} for label, result in self.parts]
+        run = self.parts[0][1].run
+        return _write("PartitionedResult", {"by": self.by, "parts": parts}, run, path)
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> PartitionedResult:
+        """Read results from a file, or from the text that `to_json` returned."""
+        document = _read(source, "PartitionedResult")
+        run, content = document["run"], document["result"]
+        parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])
+        return cls(parts, content["by"])
+
+
+def _stack(frames: Sequence[tuple[Any, pd.DataFrame]]) -> pd.DataFrame:
+    parts = [frame.assign(part=label)[["part", *frame.columns]] for label, frame in frames]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _write(
+    kind: str, content: dict[str, Any], run: dict[str, Any], path: str | Path | None
+) -> str:
+    document = {"schema_version": SCHEMA_VERSION, "kind": kind, "result": content, "run": run}
+    text = json.dumps(_storable(document), indent=1, allow_nan=False)
+    if path is not None:
+        Path(path).write_text(text + "\n", encoding="utf-8")
+    return text
+
+
+def _read(source: str | Path, kind: str) -> dict[str, Any]:
+    text = str(source)
+    if isinstance(source, Path) or not text.lstrip().startswith("{"):
+        text = Path(source).read_text(encoding="utf-8")
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(f"this is not JSON written by to_json: {error}.") from error
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if version != SCHEMA_VERSION or document.get("kind") != kind:
+        raise DataError(
+            f"expected a {kind} of schema version {SCHEMA_VERSION}; got "
+            f"{document.get('kind') if isinstance(document, dict) else type(document).__name__!r} "
+            f"of version {version!r}."
+        )
+    return dict(document)
+
+
+# JSON has no infinities and no NaN; written as text they come back exactly.
+_WORDS = {math.inf: "inf", -math.inf: "-inf"}
+_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_NUMERIC = {
+    field.name
+    for owner in (SetTest, GateTest, Settings)
+    for field in fields(owner)
+    if field.type == "float"
+}
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _storable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(item) for item in value]
+    if isinstance(value, np.generic):
+        return _storable(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return _WORDS.get(value, "nan")
+    return value
+
+
+def _revived(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a dataclass as they were: lists are tuples, words in numeric fields are numbers."""
+    return {
+        name: _tuples(value)
+        if isinstance(value, list)
+        else _NUMBERS.get(value, value)
+        if name in _NUMERIC and isinstance(value, str)
+        else value
+        for name, value in stored.items()
+    }
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,245 @@
+"""Held-out rows, cut into tiles, and the few things that are ever done to a table of rows.
+
+A table is a two-dimensional NumPy array, a SciPy sparse matrix (kept by columns), or a frame of any
+library that narwhals knows. Tiles are runs of `TILE_ROWS` consecutive rows; every sum and every
+prediction over data works tile by tile, so that results do not depend on who computes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import scipy.sparse as sp
+
+from sfit.exceptions import ArgumentError, DataError
+
+Array = npt.NDArray[Any]
+Table = Any
+"""np.ndarray | scipy.sparse.csc_array | nw.DataFrame"""
+
+TILE_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A run of consecutive rows in the masked space."""
+
+    index: int
+    X: Table
+    y: Array
+    part: Array | None
+    """Number of the part each row belongs to, where the rows are partitioned."""
+
+    @property
+    def start(self) -> int:
+        """Global number of the tile's first row."""
+        return self.index * TILE_ROWS
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All held-out rows, as tiles, with the labels of the parts they fall into."""
+
+    tiles: tuple[Tile, ...]
+    parts: tuple[Any, ...] = ()
+    """Labels of the parts; empty when the rows are not partitioned."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self.tiles))
+
+    def sizes(self) -> tuple[int, ...]:
+        """Number of rows of each part; of all rows where there are no parts."""
+        if not self.parts:
+            return (len(self),)
+        counts = [np.bincount(tile.part, minlength=len(self.parts)) for tile in self.tiles]  # type: ignore[arg-type]
+        return tuple(int(count) for count in np.sum(counts, axis=0))
+
+
+def as_table(X: Any, argument: str = "X") -> Table:
+    """The user's rows as a table, without copying them; refused when they are not rows."""
+    if sp.issparse(X):
+        return X.tocsc()
+    if isinstance(X, np.ndarray | list | tuple):
+        array = np.asarray(X)
+        if array.ndim != 2:
+            raise DataError(
+                f"{argument} must have two dimensions, rows and columns; got shape {array.shape}. "
+                "Use X.reshape(-1, 1) for a single feature."
+            )
+        if array.dtype.kind in "biu":
+            array = array.astype(np.float64)
+        if array.dtype.kind not in "fO":
+            raise DataError(
+                f"{argument} must hold numbers or objects; got dtype {array.dtype}. Use a frame, or "
+                "X.astype(object), for text and dates."
+            )
+        if array.dtype == np.float16:
+            array = array.astype(np.float32)
+        return array
+    columns = getattr(X, "columns", None)
+    if columns is not None and not callable(columns):
+        labels = [str(column) for column in getattr(X, "column_names", columns)]
+        if len(set(labels)) < len(labels):
+            twice = sorted({label for label in labels if labels.count(label) > 1})
+            raise DataError(f"{argument} has column names that occur more than once: {twice!r}.")
+    try:
+        return nw.from_native(X, eager_only=True)
+    except TypeError as error:
+        raise DataError(
+            f"{argument} must be a NumPy array, a sparse matrix, or a pandas, polars or pyarrow "
+            f"table held in memory; got {type(X).__name__}."
+        ) from error
+
+
+def is_frame(table: Table) -> bool:
+    """Whether a table is a frame, with names and dtypes by column."""
+    return isinstance(table, nw.DataFrame)
+
+
+def to_native(table: Table) -> Any:
+    """The table as its owner knows it."""
+    return table.to_native() if is_frame(table) else table
+
+
+def column_names(table: Table) -> tuple[str, ...] | None:
+    """The user's names, where the table has any."""
+    return tuple(map(str, table.columns)) if is_frame(table) else None
+
+
+def select_columns(table: Table, positions: Sequence[int]) -> Table:
+    """Some columns, in the order given."""
+    if is_frame(table):
+        return table.select(table.columns[position] for position in positions)
+    if list(positions) == list(range(table.shape[1])):
+        return table
+    return table[:, list(positions)]
+
+
+def take_rows(table: Table, rows: Array | slice) -> Table:
+    """Some rows, in the order given."""
+    if isinstance(rows, slice) or not is_frame(table):
+        return table[rows]
+    return table[rows.tolist()]
+
+
+def column_values(table: Table, position: int) -> Array:
+    """One column as a one-dimensional array (objects where it holds no numbers)."""
+    if is_frame(table):
+        series = table.get_column(table.columns[position])
+        if is_number(series.dtype):
+            return _missing_as_nan(series)
+        return np.asarray(series.to_pandas().astype(object), dtype=object)
+    if sp.issparse(table):
+        return np.asarray(table[:, [position]].toarray()[:, 0])
+    return np.asarray(table[:, position])
+
+
+def is_number(dtype: Any) -> bool:
+    """Whether a column of a frame holds numbers (or truth values, which count as 0 and 1)."""
+    return bool(dtype.is_numeric() or dtype == nw.Boolean)
+
+
+def _missing_as_nan(series: Any) -> Array:
+    if series.null_count():
+        series = series.cast(nw.Float64)
+    values = np.asarray(series.to_numpy())
+    return values.astype(np.float64) if values.dtype.kind in "biuO" else values
+
+
+def numbers(table: Table) -> Table:
+    """A frame of numbers as an array, float32 where every column is; anything else as it is."""
+    if not is_frame(table) or not all(map(is_number, table.schema.values())):
+        return table
+    columns = [column_values(table, position) for position in range(table.shape[1])]
+    if not columns:
+        return np.empty((table.shape[0], 0))
+    out = np.empty((table.shape[0], len(columns)), dtype=np.result_type(*columns), order="F")
+    for position, values in enumerate(columns):
+        out[:, position] = values
+    return out
+
+
+def reveal(reference: Table, table: Table, positions: Sequence[int], rows: Array | None) -> Table:
+    """Rows with the columns at `positions` as observed and all others at their reference.
+
+    `reference` is a table of one row. This is X^(1, j) of section 2.1, with any reference value.
+    """
+    m = table.shape[0] if rows is None else len(rows)
+    if is_frame(table):
+        block = reference[[0] * m]
+        if not positions:
+            return block
+        shown = table.select(table.columns[position] for position in positions)
+        shown = shown if rows is None else shown[rows.tolist()]
+        return block.with_columns(*(shown.get_column(name) for name in shown.columns))
+    block = np.repeat(reference, m, axis=0)
+    for position in positions:
+        values = column_values(table, position)
+        block[:, position] = values if rows is None else values[rows]
+    return block
+
+
+def distinct_rows(table: Table, positions: Sequence[int]) -> tuple[Array, Array] | None:
+    """Numbers of the distinct rows among some columns, and which of them each row equals.
+
+    None where looking for them would not pay: a sample of rows is mostly distinct already.
+    """
+    m = table.shape[0]
+    if m <= 1:
+        return None
+    sample = np.unique(np.linspace(0, m - 1, min(m, 1_024)).astype(np.intp))
+    columns = [column_values(table, position) for position in positions]
+    if m > len(sample):
+        codes = _codes([values[sample] for values in columns])
+        if 2 * (codes.max() + 1) > len(sample):
+            return None
+    codes = _codes(columns)
+    count = int(codes.max()) + 1
+    if 2 * count > m:
+        return None
+    first = np.full(count, m, dtype=np.intp)
+    np.minimum.at(first, codes, np.arange(m))
+    return first, codes
+
+
+def _codes(columns: Sequence[Array]) -> Array:
+    """Rows numbered by their values, in order of first appearance; missing is a value."""
+    codes = np.zeros(len(columns[0]), dtype=np.int64)
+    for values in columns:
+        own, found = pd.factorize(values, use_na_sentinel=False)
+        codes = pd.factorize(codes * max(len(found), 1) + own)[0]
+    return codes
+
+
+def as_vector(values: Any, argument: str, length: int) -> Array:
+    """One value per row, as an array."""
+    if isinstance(values, pd.DataFrame | pd.Series):
+        array = values.to_numpy()
+    elif hasattr(values, "to_numpy"):
+        array = np.asarray(values.to_numpy())
+    else:
+        array = np.asarray(values)
+    if array.ndim == 0:
+        raise ArgumentError(f"{argument} must hold one value per row; got {values!r}.")
+    if len(array) != length:
+        raise DataError(
+            f"{argument} and X must have the same number of rows; {argument} has {len(array)} and "
+            f"X has {length}."
+        )
+    return array
+
+
+def cut(table: Table, y: Array, part: Array | None) -> Iterator[Tile]:
+    """Tiles of a table in memory."""
+    for index, start in enumerate(range(0, len(y), TILE_ROWS)):
+        rows = slice(start, start + TILE_ROWS)
+        yield Tile(index, table[rows], y[rows], None if part is None else part[rows])

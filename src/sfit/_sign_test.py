@@ -1,0 +1,193 @@
+"""The sign test of section 2.2 and everything that follows from its binomial law.
+
+Under the boundary of H0: median(delta) <= 0 the number of positive differences is
+B ~ Binomial(n, 1/2). All functions here are pure: they know counts, ranks and levels, and neither
+models nor data. Ranks are 1-based, as in the paper: d_(1) is the smallest difference.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binom, norm
+
+from sfit.exceptions import ArgumentError
+
+Array = npt.NDArray[Any]
+
+INTERVALS = ("exact", "asymptotic")
+
+
+class Ranks(NamedTuple):
+    """Which order statistics of n differences a test of one level needs (0: there is none)."""
+
+    low: int
+    """Lower end of the two-sided interval, d_(low); 0 stands for minus infinity."""
+    high: int
+    """Upper end of the two-sided interval, d_(high); 0 stands for plus infinity."""
+    lower: int
+    """One-sided bound d_(lower); 0 stands for minus infinity."""
+    critical: int
+    """Critical count c: the test rejects when at least c differences are positive; n + 1: never."""
+    coverage: float
+    """Coverage of the two-sided interval: guaranteed (exact) or nominal (asymptotic)."""
+
+
+def p_value(n_positive: Any, n: Any) -> Any:
+    """P(B >= n_positive): the one-sided (greater) binomial test of Algorithm 1."""
+    return binom.sf(np.asarray(n_positive) - 1, n, 0.5)
+
+
+def critical_count(n: Any, alpha: float) -> Any:
+    """Smallest count c with P(B >= c) < alpha, elementwise in n; n + 1 where there is none."""
+    n = np.asarray(n)
+    count = binom.isf(alpha, n, 0.5).astype(np.int64) + 1
+    # isf inverts "<=" and in floating point; settle "<" against the p-value that decides.
+    while np.any(late := p_value(count, n) >= alpha):
+        count = count + late
+    while np.any(early := (count > 0) & (p_value(count - 1, n) < alpha)):
+        count = count - early
+    return count[()]
+
+
+def exact_rank(n: int, alpha: float) -> int:
+    """Largest k with 2 P(B <= k) <= alpha (section 2.2); -1 where there is none."""
+    k = int(binom.ppf(alpha / 2, n, 0.5))
+    while k >= 0 and 2 * binom.cdf(k, n, 0.5) > alpha:
+        k -= 1
+    while 2 * binom.cdf(k + 1, n, 0.5) <= alpha:
+        k += 1
+    return k
+
+
+def ranks(n: int, alpha: float, interval: str) -> Ranks:
+    """Ranks of the interval ends, the one-sided bound and the critical count.
+
+    ``interval="exact"`` is [d_(1+k), d_(n-k)] with guaranteed coverage 1 - 2 P(B <= k), whatever
+    the distribution; ``"asymptotic"`` is the interval printed in Algorithm 1, clipped to 1..n.
+    """
+    critical = int(critical_count(n, alpha))
+    # The dual of the test: d_(lower) > 0 exactly when at least `critical` differences are positive.
+    lower = n - critical + 1
+    if interval == "exact":
+        k = exact_rank(n, alpha)
+        if k < 0:
+            return Ranks(0, 0, lower, critical, 1.0)
+        coverage = 1.0 - 2.0 * float(binom.cdf(k, n, 0.5))
+        return Ranks(1 + k, n - k, lower, critical, coverage)
+    half_width = float(norm.ppf(1 - alpha / 2)) * math.sqrt(n) / 2
+    low = math.floor((n + 1) / 2 - half_width)
+    high = math.ceil((n + 1) / 2 + half_width)
+    return Ranks(min(max(low, 1), n), min(max(high, 1), n), lower, critical, 1.0 - alpha)
+
+
+def median_ranks(n: int) -> tuple[int, int]:
+    """The two middle ranks, whose mean is the median (equal for odd n)."""
+    return (n + 1) // 2, n // 2 + 1
+
+
+def fewest_rows(alpha: float) -> int:
+    """Smallest n at which n positives of n are significant: 2^-n < alpha."""
+    n = 1
+    while p_value(n, n) >= alpha:
+        n += 1
+    return n
+
+
+def power(n: int, probability: float, alpha: float = 0.05) -> float:
+    r"""Probability that the sign test rejects with `n` rows.
+
+    Parameters
+    ----------
+    n : int
+        Number of held-out rows.
+    probability : float
+        Probability that the difference of a row is positive; 1/2 is the boundary of the null.
+    alpha : float, default=0.05
+        Level of the test.
+
+    Returns
+    -------
+    float
+        :math:`P(B_p \ge c)` for :math:`B_p \sim \mathrm{Bin}(n, p)`, where `c` is the smallest
+        count with :math:`P(B_{1/2} \ge c) < \alpha`.
+
+    Notes
+    -----
+    Section 2.2 of the paper, and Dixon and Mood (1946). The true size of the test is ``power(n,
+    0.5, alpha)``; it is below `alpha` because the binomial law is discrete.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> round(sfit.power(10_000, 0.5), 4)
+    0.0495
+    >>> round(sfit.power(169, 0.6), 3)
+    0.823
+    """
+    _check_plan(probability, alpha)
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ArgumentError(f"n must be a whole number of rows, at least 1; got {n!r}.")
+    return float(binom.sf(critical_count(n, alpha) - 1, n, probability))
+
+
+def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> int:
+    """Number of held-out rows from which the sign test has at least the wanted power.
+
+    Parameters
+    ----------
+    probability : float
+        Probability that the difference of a row is positive, above 1/2.
+    alpha : float, default=0.05
+        Level of the test.
+    power : float, default=0.8
+        Wanted probability of a rejection, above `alpha`.
+
+    Returns
+    -------
+    int
+        The smallest n such that the power is reached at n *and at every larger n*. The power is a
+        sawtooth in n, so a single n that happens to reach it would be a lucky one.
+
+    Notes
+    -----
+    Section 2.2 of the paper recommends several thousand rows; this says how many.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> sfit.rows_needed(0.6)
+    169
+    """
+    _check_plan(probability, alpha)
+    if not probability > 0.5:
+        raise ArgumentError(
+            f"probability must be above 0.5 for any number of rows to suffice; got {probability!r}."
+        )
+    if not alpha < power < 1:
+        raise ArgumentError(f"power must lie between alpha = {alpha!r} and 1; got {power!r}.")
+    # The normal approximation says where to look; a window around it, in which a tooth of the saw
+    # is small against the growth of the power, is searched exactly.
+    excess = probability - 0.5
+    sd = math.sqrt(probability * (1 - probability))
+    guess = ((float(norm.isf(alpha)) / 2 + float(norm.isf(1 - power)) * sd) / excess) ** 2
+    reach = 20 / excess + 100
+    while True:
+        n = np.arange(max(1, int(guess - reach)), int(guess + 3 * reach) + 1)
+        short = binom.sf(critical_count(n, alpha) - 1, n, probability) < power
+        if not short.any():
+            if n[0] == 1:
+                return 1
+        elif not short[len(n) // 2 :].any():
+            return int(n[np.flatnonzero(short)[-1]]) + 1
+        reach *= 2
+
+
+def _check_plan(probability: float, alpha: float) -> None:
+    if not 0 <= probability <= 1:
+        raise ArgumentError(f"probability must lie between 0 and 1; got {probability!r}.")
+    if not 0 < alpha < 1:
+        raise ArgumentError(f"alpha must lie strictly between 0 and 1; got {alpha!r}.")

@@ -1,0 +1,151 @@
+"""A result as text and as a small HTML table: views that compute nothing."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sfit._result import SetTest, SFITResult
+
+MOST_ROWS = 40
+"""Sets that a summary shows of each order; the others are counted."""
+
+escaped = html.escape
+
+_COLUMNS = ("order", "set", "over", "median", "interval", "p-value", "n+", "beta_max", "")
+_LEFT = (1, 2)
+
+
+def stars(p: float) -> str:
+    """The customary marks: *** below 0.001, ** below 0.01, * below 0.05."""
+    return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
+
+
+def number(value: float) -> str:
+    """Four significant digits, and a dash where there is no number."""
+    return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def headline(result: SFITResult) -> str:
+    """The finding in one sentence."""
+    found = result.selected
+    tested = len(result.feature_names)
+    if not found:
+        return f"None of {tested} features is significant."
+    shown = ", ".join(found[:8]) + (", ..." if len(found) > 8 else "")
+    verb = "is" if len(found) == 1 else "are"
+    return f"{len(found)} of {tested} features {verb} significant: {shown}."
+
+
+def facts(result: SFITResult) -> list[tuple[str, str]]:
+    """What was asked, in pairs of words."""
+    s = result.settings
+    n = result.tests[0].n if result.tests else 0
+    betas = ", ".join(number(beta) for beta in dict.fromkeys(s.beta))
+    return [
+        ("Test", s.test),
+        ("Rows", f"{n:,}"),
+        ("Loss", s.loss),
+        ("alpha", number(s.alpha)),
+        ("beta", betas),
+        ("Correction", s.correction or "none"),
+        ("Interval", f"{s.interval}, coverage {s.coverage:.4f}"),
+        ("Reference", f"{s.reference} ({s.reference_origin})"),
+    ]
+
+
+def gate_lines(result: SFITResult) -> list[str]:
+    """What each gate says."""
+    lines = []
+    for gate in result.gates:
+        state = "open: there is more to find" if gate.is_open else "closed"
+        lines.append(f"Gate after order {gate.after_order}: p = {gate.p_value:.3g}, {state}.")
+    last = result.gates[-1] if result.gates else None
+    nothing_new = last is not None and not result.significant.get(last.after_order)
+    if last is not None and last.is_open and nothing_new:
+        lines.append(
+            f"Unexplained remainder: order {last.after_order} found nothing more, although all "
+            "features together predict better than those found."
+        )
+    return lines
+
+
+def _cells(test: SetTest) -> tuple[str, ...]:
+    return (
+        str(test.order),
+        ", ".join(test.term),
+        ", ".join(test.base) or "-",
+        number(test.statistic),
+        f"[{number(test.ci_low)}, {number(test.ci_high)}]",
+        f"{test.p_adjusted:.3g}",
+        str(test.n_positive),
+        number(test.beta_max),
+        stars(test.p_adjusted) if test.significant else "",
+    )
+
+
+def _shown(result: SFITResult) -> tuple[list[SetTest], list[str]]:
+    """Sets by order, significant ones first and by statistic; and how many are left out."""
+    shown, left_out = [], []
+    for order in dict.fromkeys(test.order for test in result.tests):
+        family = [test for test in result.tests if test.order == order]
+        family.sort(key=lambda test: (not test.significant, -test.statistic))
+        shown += family[:MOST_ROWS]
+        if len(family) > MOST_ROWS:
+            left_out.append(f"{len(family) - MOST_ROWS} more sets of order {order}: see .table.")
+    return shown, left_out
+
+
+def as_text(result: SFITResult) -> str:
+    """The whole result for a terminal, as statsmodels would lay it out."""
+    tests, left_out = _shown(result)
+    rows = [_COLUMNS, *(_cells(test) for test in tests)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if i in _LEFT else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    pairs = [f"{name + ':':<12}{value}" for name, value in facts(result)]
+    half = (len(pairs) + 1) // 2
+    column = max(map(len, pairs[:half])) + 4
+    head = [
+        (left + " " * (column - len(left)) + right).rstrip()
+        for left, right in zip(pairs[:half], [*pairs[half:], ""], strict=False)
+    ]
+    rule = max(len(line) for line in (*lines, *head))
+    body = [
+        "Feature significance".center(rule).rstrip(),
+        "=" * rule,
+        *head,
+        "=" * rule,
+        lines[0],
+        "-" * rule,
+        *lines[1:],
+        "=" * rule,
+        headline(result),
+        *left_out,
+        *gate_lines(result),
+        *(f"Note: {caveat}" for caveat in result.caveats),
+    ]
+    return "\n".join(body)
+
+
+def as_html(result: SFITResult) -> str:
+    """The table for a notebook; everything that comes from the user is escaped."""
+    tests, left_out = _shown(result)
+    header = "".join(f"<th>{escaped(name)}</th>" for name in _COLUMNS)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in _cells(test)) + "</tr>"
+        for test in tests
+    )
+    notes = [*left_out, *gate_lines(result), *(f"Note: {caveat}" for caveat in result.caveats)]
+    paragraphs = "".join(f"<p>{escaped(note)}</p>" for note in notes)
+    return (
+        f"<div><p><strong>{escaped(headline(result))}</strong></p>"
+        f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{paragraphs}</div>"
+    )

@@ -1,0 +1,185 @@
+"""LightGBM models: the scikit-learn interface and plain boosters."""
+
+from __future__ import annotations
+
+import re
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+
+from sfit.exceptions import ModelError
+from sfit.models._trees import Tree, join
+from sfit.models._view import Array, ModelView, Trees
+
+_BINARY = {"binary"}
+_MULTICLASS = {"multiclass", "multiclassova"}
+# Values nearer to zero than this are zero to LightGBM before it looks at any tree.
+_ZERO = float(np.float32(1e-35))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LightGBMView(ModelView):
+    """A LightGBM estimator or booster; both cut at the best iteration when they predict."""
+
+    model: Any
+
+    @property
+    def booster(self) -> Any:
+        """The booster inside."""
+        return _booster(self.model)
+
+    @property
+    def structure(self) -> Trees | None:
+        """The splits; None for linear trees, and for splits that take zero for missing."""
+        header, trees = _read(self.booster.model_to_string())
+        ordered = len(self.booster.pandas_categorical or ()) > len(_categorical(header))
+        # Splits of an ordered pandas category are thresholds on codes that the rows do not show.
+        if ordered or _linear(trees):
+            return None
+        found = [_tree(tree) for tree in trees]
+        return None if None in found else join([t for t in found if t], "f8", strict=False)
+
+    def encode(self, X: Any) -> Any:
+        """An array, or the frame with its categories where the model was fitted on such."""
+        rows = super().encode(X)
+        if isinstance(rows, pd.DataFrame) and not self.booster.pandas_categorical:
+            return rows.astype(np.float64).to_numpy()
+        return rows
+
+    def predict(self, Z: Any) -> Array:
+        """Values, or probabilities by class."""
+        if self.model is not self.booster and isinstance(Z, np.ndarray):
+            Z = self._named(Z)
+        if self.task == "classification" and hasattr(self.model, "predict_proba"):
+            return np.asarray(self.model.predict_proba(Z))
+        raw = np.asarray(self.model.predict(Z))
+        if self.task == "classification" and raw.ndim == 1:
+            return np.column_stack([1 - raw, raw])
+        return raw
+
+    def randomize(self, rng: np.random.Generator) -> ModelView:
+        """A copy with the leaf values permuted within each tree."""
+        text = self.booster.model_to_string()
+        if _linear(_read(text)[1]):
+            return super().randomize(rng)
+
+        def shuffled(line: re.Match[str]) -> str:
+            return line[1] + " ".join(rng.permutation(line[2].split()))
+
+        # The same words in another order: the lengths of the trees in the header stay right.
+        text = re.sub(r"^(leaf_value=)(.*)$", shuffled, text, flags=re.MULTILINE)
+        booster = lightgbm.Booster(model_str=text)
+        if self.model is self.booster:
+            return replace(self, model=booster)
+        copied = copy(self.model)
+        copied._Booster = booster
+        return replace(self, model=copied)
+
+    def _named(self, Z: Array) -> Any:
+        """Rows as the scikit-learn interface wants them, which warns of arrays after frames."""
+        if self.names is None or self.booster.pandas_categorical:
+            return Z
+        return pd.DataFrame(Z, columns=list(self.names), copy=False)
+
+
+def view(model: Any, loss: Any) -> ModelView | None:
+    """View a LightGBM model; None if it is not one."""
+    if not isinstance(model, lightgbm.Booster | lightgbm.LGBMModel):
+        return None
+    header, _ = _read(_booster(model).model_to_string(num_iteration=1))
+    objective = header.get("objective", "").partition(" ")[0]
+    found = LightGBMView(
+        task="regression",
+        names=_names(header),
+        categorical=_categorical(header),
+        model=model,
+    )
+    if isinstance(model, lightgbm.LGBMModel) and is_classifier(model):
+        if not objective:
+            raise ModelError(
+                f"{type(model).__name__} with an objective of your own gives scores: turn them "
+                "into probabilities with sfit.models.function_model(..., task='classification')."
+            )
+        classes = np.asarray(model.classes_)
+    elif objective in _BINARY | _MULTICLASS:
+        classes = np.arange(max(int(header["num_class"]), 2))
+    else:
+        return found
+    remedy = ""
+    if objective == "multiclassova":
+        remedy = (
+            "Probabilities of objective 'multiclassova' do not add up to one: rescale them in "
+            "sfit.models.function_model(..., task='classification')."
+        )
+    return replace(found, task="classification", classes=classes, remedy=remedy)
+
+
+def _booster(model: Any) -> Any:
+    if isinstance(model, lightgbm.Booster):
+        return model
+    try:
+        return model.booster_
+    except NotFittedError as error:
+        raise ModelError(f"model {type(model).__name__} is not fitted: fit it first.") from error
+
+
+def _read(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """The header and the trees of a model's text, as ``key=value`` lines."""
+    head, *blocks = text.partition("\nend of trees")[0].split("\nTree=")
+    lines = [[line.partition("=") for line in part.splitlines()] for part in (head, *blocks)]
+    header, *trees = [{key: value for key, _, value in part} for part in lines]
+    return header, trees
+
+
+def _linear(trees: list[dict[str, str]]) -> bool:
+    return any(tree.get("is_linear", "0") != "0" for tree in trees)
+
+
+def _names(header: dict[str, str]) -> tuple[str, ...] | None:
+    names = tuple(header["feature_names"].split(" "))
+    given = any(name != f"Column_{column}" for column, name in enumerate(names))
+    return names if given else None
+
+
+def _categorical(header: dict[str, str]) -> frozenset[int]:
+    """Columns described by a list of categories, not by a range in brackets."""
+    infos = enumerate(header["feature_infos"].split(" "))
+    return frozenset(column for column, info in infos if info != "none" and info[0] != "[")
+
+
+def _tree(tree: dict[str, str]) -> Tree | None:
+    """Splits first, then leaves; None where zero is missing."""
+    leaves = int(tree["num_leaves"])
+    splits = leaves - 1
+    blank = np.full(leaves, -1)
+
+    def numbers(key: str, dtype: type) -> Array:
+        return np.array(tree[key].split() if splits else [], dtype=dtype)
+
+    decision = numbers("decision_type", int)
+    categorical = decision & 1 == 1
+    missing = decision >> 2 & 3  # 0: a missing value counts as zero, 1: zero is missing, 2: NaN is
+    if np.any(~categorical & (missing == 1)):
+        return None
+    threshold = numbers("threshold", float)
+    missing_left = np.where(missing == 0, threshold >= 0, decision & 2 == 2)
+    threshold[(threshold >= -_ZERO) & (threshold < 0)] = np.nextafter(-_ZERO, -1)
+    threshold[(threshold >= 0) & (threshold < _ZERO)] = _ZERO
+    left, right = (
+        np.where(child < 0, splits + ~child, child)
+        for child in (numbers("left_child", int), numbers("right_child", int))
+    )
+    return Tree(
+        feature=np.concatenate([numbers("split_feature", int), blank]),
+        threshold=np.concatenate([threshold, blank]),
+        left=np.concatenate([left, blank]),
+        right=np.concatenate([right, blank]),
+        missing_left=np.concatenate([missing_left, blank]),
+        categorical=np.concatenate([categorical, blank]),
+    )

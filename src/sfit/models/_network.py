@@ -1,0 +1,166 @@
+"""What networks of every library share: rows in batches, folding into `Dense`, Glorot draws.
+
+Knows NumPy only, so that the adapters of torch, Keras and ONNX can all lean on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from sfit._losses import LOSSES
+from sfit.exceptions import ModelError
+from sfit.models._view import Array, Dense, Task
+
+BATCH_ROWS = 16_384
+"""Rows per forward pass: fixed, so that a prediction does not depend on the machine's memory."""
+
+Output = Literal["values", "logits", "probabilities"]
+"""What a network returns: numbers, scores before sigmoid or softmax, or probabilities."""
+
+
+def task_of(loss: Any) -> Task | None:
+    """The task that a loss belongs to; None for "auto" and for the user's own."""
+    known = isinstance(loss, str) and loss in LOSSES
+    return LOSSES[loss].task if known else None  # type: ignore[return-value]
+
+
+def in_batches(forward: Callable[[Array], Any], Z: Any, dtype: Any, task: Task) -> Array:
+    """Predictions of `forward`, asked for a batch of rows of type `dtype` at a time."""
+    rows = Z.toarray() if sp.issparse(Z) else np.asarray(Z)
+    parts = []
+    # No rows still make one (empty) call, which says how many outputs there are.
+    for start in range(0, max(len(rows), 1), BATCH_ROWS):
+        batch = rows[start : start + BATCH_ROWS]
+        try:
+            # A fresh array in row order: torch refuses negative strides and read-only memory.
+            numbers = np.array(batch, dtype=dtype, order="C")
+        except (TypeError, ValueError) as error:
+            raise ModelError(
+                f"the model takes numbers only, and not every column of X holds numbers "
+                f"({error}): encode the others first, for instance in a scikit-learn Pipeline."
+            ) from error
+        parts.append(_as_prediction(np.asarray(forward(numbers)), len(numbers), task))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _as_prediction(values: Array, rows: int, task: Task) -> Array:
+    """One column is a vector; where it is a probability, that of the second of two classes."""
+    if values.ndim not in (1, 2) or len(values) != rows:
+        raise ModelError(
+            f"the model must return one prediction per row, of shape ({rows},) or "
+            f"({rows}, outputs); got shape {values.shape}."
+        )
+    if values.dtype.kind != "f":
+        values = values.astype(np.float64)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if task == "classification" and values.ndim == 1:
+        return np.column_stack([1 - values, values])
+    return values
+
+
+def glorot(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Glorot-normal weights of shape (units, inputs, *kernel), in either order of the first two.
+
+    A vector counts as the weights of one unit, a number as one weight.
+    """
+    units, inputs, *kernel = (*shape, 1, 1)
+    return rng.normal(scale=math.sqrt(2 / ((units + inputs) * math.prod(kernel))), size=shape)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A fully connected step: ``z @ weights + biases``, weights of shape (inputs, units)."""
+
+    weights: Array
+    biases: Array
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """A step by column, ``z * scale + shift``: batch normalisation in evaluation mode."""
+
+    scale: Array
+    shift: Array
+
+
+Step = Layer | Rescale | str
+"""A string is the name of an activation; "softmax" is one that only the end of a network can be."""
+
+
+def batch_norm(mean: Array, variance: Array, epsilon: float, gamma: Any, beta: Any) -> Rescale:
+    """Batch normalisation in evaluation mode; `gamma` and `beta` are None where there are none."""
+    scale = 1 / np.sqrt(variance.astype(np.float64) + epsilon)
+    scale = scale if gamma is None else scale * gamma
+    return Rescale(scale, -mean * scale + (0.0 if beta is None else beta))
+
+
+def dense(steps: Iterable[Step], output: Output) -> Dense | None:
+    """A chain of steps as `Dense`; None where it is not one.
+
+    `output` says what the chain returns. A closing sigmoid or softmax of probabilities, and the
+    closing log-softmax of logits, become the output of the `Dense`.
+    """
+    chain = list(steps)
+    last = chain[-1] if chain and isinstance(chain[-1], str) else ""
+    link = "identity"
+    if output == "probabilities" and last in ("logistic", "softmax"):
+        chain.pop()
+        link = "sigmoid" if last == "logistic" else "softmax"
+    elif output == "logits" and last == "log_softmax":
+        chain.pop()
+    layers = _fold(chain)
+    if layers is None or any(activation.endswith("softmax") for *_, activation in layers):
+        return None
+    single = layers[-1][1].size == 1
+    if output == "logits":
+        link = "sigmoid" if single else "softmax"
+    # One column of probabilities without a sigmoid, or many with one, has no name in `Dense`.
+    if output == "probabilities" and single != (link == "sigmoid"):
+        return None
+    return Dense(layers=layers, output=link)
+
+
+def _fold(steps: Iterable[Step]) -> tuple[tuple[Array, Array, str], ...] | None:
+    """Layers with every rescaling folded into the one before it or, failing that, after it.
+
+    Folded in float64, then rounded to the type of the weights: rounding once keeps the fold as
+    exact as the network itself.
+    """
+    layers: list[tuple[Array, Array, str]] = []
+    dtype: Any = None
+    waiting: Rescale | None = None
+    for step in steps:
+        if isinstance(step, Layer):
+            dtype = dtype or step.weights.dtype
+            weights, biases = step.weights.astype(np.float64), step.biases.astype(np.float64)
+            if waiting is not None:
+                biases = biases + np.broadcast_to(waiting.shift, len(weights)) @ weights
+                weights = np.broadcast_to(waiting.scale, len(weights))[:, None] * weights
+                waiting = None
+            layers.append((weights, biases, "identity"))
+        elif isinstance(step, Rescale):
+            if waiting is not None:
+                waiting = Rescale(
+                    waiting.scale * step.scale, waiting.shift * step.scale + step.shift
+                )
+            elif layers and layers[-1][2] == "identity":
+                weights, biases, _ = layers[-1]
+                if step.shift.size not in (1, biases.size):
+                    return None
+                layers[-1] = (weights * step.scale, biases * step.scale + step.shift, "identity")
+            else:
+                waiting = step
+        elif step != "identity":
+            if waiting is not None or not layers or layers[-1][2] != "identity":
+                return None
+            layers[-1] = (*layers[-1][:2], step)
+    if waiting is not None or not layers or dtype not in (np.float32, np.float64):
+        return None
+    return tuple((w.astype(dtype), b.astype(dtype), activation) for w, b, activation in layers)

@@ -1,0 +1,175 @@
+"""scikit-learn estimators, and Pipelines around any model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from sfit._rows import as_table, is_frame
+from sfit.exceptions import ModelError
+from sfit.models import _sklearn_dense, _sklearn_trees
+from sfit.models._view import Array, Dense, ModelView, Trees
+
+
+@dataclass(frozen=True, kw_only=True)
+class SklearnView(ModelView):
+    """A fitted scikit-learn estimator."""
+
+    model: Any
+    hard: bool = False
+    """Whether a classifier gives labels only, which count as certain probabilities."""
+
+    @property
+    def structure(self) -> Dense | Trees | None:
+        """That of a linear model, a perceptron or a tree ensemble."""
+        return _sklearn_dense.structure(self.model) or _sklearn_trees.structure(self.model)
+
+    def predict(self, Z: Any) -> Array:
+        """`predict` of a regressor, `predict_proba` of a classifier."""
+        if self.names is not None and isinstance(Z, np.ndarray):
+            Z = pd.DataFrame(Z, columns=list(self.names), copy=False)
+        if self.task == "regression":
+            return np.asarray(self.model.predict(Z))
+        if self.hard:
+            labels = np.asarray(self.model.predict(Z))
+            return (labels[:, None] == self.classes).astype(float)
+        probabilities = self.model.predict_proba(Z)
+        if isinstance(probabilities, list):
+            raise ModelError(
+                f"{type(self.model).__name__} predicts several labels at once: test one of them, "
+                "with sfit.models.function_model(lambda Z: model.predict_proba(Z)[0], "
+                "task='classification')."
+            )
+        return np.asarray(probabilities)
+
+    def randomize(self, rng: np.random.Generator) -> ModelView:
+        """Random weights, or leaf values permuted within each tree."""
+        copied = _sklearn_dense.randomized(self.model, rng)
+        if copied is None:
+            copied = _sklearn_trees.randomized(self.model, rng)
+        return super().randomize(rng) if copied is None else replace(self, model=copied)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineView(ModelView):
+    """A Pipeline: its head encodes, its last step predicts.
+
+    Where `encoded`, masking happens behind the head, on rows that are encoded once; otherwise the
+    user's columns are masked and the whole pipeline runs (section 2.1 on one-hot columns).
+    """
+
+    head: Any
+    tail: ModelView
+    encoded: bool = True
+
+    @property
+    def structure(self) -> Dense | Trees | None:
+        """That of the last step, which is what sees the masked rows."""
+        return self.tail.structure if self.encoded else None
+
+    def encode(self, X: Any) -> Any:
+        """Run the head where masking happens behind it."""
+        rows = self._frame(X)
+        return self._run_head(rows) if self.encoded else rows
+
+    def predict(self, Z: Any) -> Array:
+        """Run what lies behind the mask."""
+        return self.tail.predict(Z if self.encoded else self._run_head(Z))
+
+    def randomize(self, rng: np.random.Generator) -> ModelView:
+        """Randomise the last step; the head keeps what it learned."""
+        return replace(self, tail=self.tail.randomize(rng))
+
+    def whole(self) -> PipelineView:
+        """The same pipeline, masked in the user's own columns."""
+        return replace(self, encoded=False, categorical=frozenset())
+
+    def _run_head(self, rows: Any) -> Any:
+        return self.tail.encode(self.head.transform(rows))
+
+    def _frame(self, X: Any) -> Any:
+        table = as_table(X)
+        if not is_frame(table):
+            named = self.names is not None and isinstance(table, np.ndarray)
+            return pd.DataFrame(table, columns=list(self.names or ())) if named else table
+        # scikit-learn takes pandas and polars frames; a pyarrow table becomes a pandas one.
+        kept = table.implementation.is_pandas() or table.implementation.is_polars()
+        return table.to_native() if kept else table.to_pandas()
+
+
+def view(model: Any, loss: Any) -> ModelView | None:
+    """View a scikit-learn estimator; None if it is not one."""
+    if isinstance(model, BaseSearchCV):
+        return view(_fitted(model).best_estimator_, loss)
+    if not isinstance(model, BaseEstimator):
+        return None
+    _fitted(model)
+    if isinstance(model, Pipeline):
+        return _pipeline(model, loss)
+    names = getattr(model, "feature_names_in_", None)
+    names = None if names is None else tuple(map(str, names))
+    if is_classifier(model):
+        hard = not hasattr(model, "predict_proba")
+        if hard and not (callable(loss) or loss == "zero_one"):
+            raise ModelError(
+                f"{type(model).__name__} has no predict_proba. Use loss='zero_one', or calibrate it "
+                "first with sklearn.calibration.CalibratedClassifierCV."
+            )
+        if isinstance(model.classes_, list):
+            raise ModelError(
+                f"{type(model).__name__} was fitted on several labels at once: test one of them, "
+                "with sfit.models.function_model(..., task='classification')."
+            )
+        return SklearnView(
+            task="classification",
+            classes=np.asarray(model.classes_),
+            names=names,
+            categorical=_sklearn_trees.categorical(model),
+            model=model,
+            hard=hard,
+        )
+    if is_regressor(model):
+        return SklearnView(
+            task="regression",
+            names=names,
+            categorical=_sklearn_trees.categorical(model),
+            model=model,
+        )
+    raise ModelError(
+        f"{type(model).__name__} is neither a regressor nor a classifier: pass a function "
+        "rows -> predictions instead, for instance model.transform or model.score_samples."
+    )
+
+
+def _fitted(model: Any) -> Any:
+    try:
+        check_is_fitted(model)
+    except Exception as error:
+        raise ModelError(f"model {type(model).__name__} is not fitted: fit it first.") from error
+    return model
+
+
+def _pipeline(model: Pipeline, loss: Any) -> ModelView:
+    from sfit.models import as_view
+
+    tail = as_view(model[-1], loss)
+    if len(model) == 1:
+        return tail
+    names = getattr(model, "feature_names_in_", None)
+    return PipelineView(
+        task=tail.task,
+        classes=tail.classes,
+        names=None if names is None else tuple(map(str, names)),
+        categorical=tail.categorical,
+        threads_only=tail.threads_only,
+        remedy=tail.remedy,
+        head=model[:-1],
+        tail=tail,
+    )

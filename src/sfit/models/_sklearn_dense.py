@@ -1,0 +1,114 @@
+"""The weights of scikit-learn's linear models and multi-layer perceptrons."""
+
+from __future__ import annotations
+
+from copy import copy
+from inspect import getattr_static
+from typing import Any
+
+import numpy as np
+from sklearn._loss.link import IdentityLink, LogLink
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model._base import LinearClassifierMixin, LinearModel
+from sklearn.linear_model._glm.glm import _GeneralizedLinearRegressor
+from sklearn.linear_model._stochastic_gradient import BaseSGDRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+
+from sfit.models._view import Array, Dense
+
+_ACTIVATIONS = {"identity": "identity", "logistic": "sigmoid", "tanh": "tanh", "relu": "relu"}
+_OUTPUTS = {"identity": "identity", "logistic": "sigmoid", "softmax": "softmax", "exp": "exp"}
+
+_LINKS = {IdentityLink: "identity", LogLink: "exp"}
+
+
+def structure(model: Any) -> Dense | None:
+    """The layers of a fitted linear model or perceptron, where they say all; else None."""
+    if _is_network(model):
+        return _network(model)
+    output = _output(model) if _is_linear(model) else None
+    if output is None:
+        return None
+    weights = np.atleast_2d(model.coef_).T
+    biases = np.broadcast_to(np.ravel(model.intercept_), weights.shape[1:])
+    return Dense(layers=((weights, biases, "identity"),), output=output)
+
+
+def randomized(model: Any, rng: np.random.Generator) -> Any | None:
+    """A copy with Glorot-normal weights and zero biases, or None."""
+    if _is_network(model):
+        copied = copy(model)
+        copied.coefs_ = [_glorot(weights, rng) for weights in model.coefs_]
+        copied.intercepts_ = [np.zeros_like(biases) for biases in model.intercepts_]
+        return copied
+    if not _is_linear(model):
+        return None
+    copied = copy(model)
+    copied.coef_ = _glorot(model.coef_, rng)
+    scalar = np.ndim(model.intercept_) == 0
+    copied.intercept_ = 0.0 if scalar else np.zeros_like(model.intercept_)
+    return copied
+
+
+def _glorot(weights: Array, rng: np.random.Generator) -> Array:
+    """Normal weights of variance 2 / (fan in + fan out), which are the two sides of the matrix."""
+    fans = sum(np.atleast_2d(weights).shape)
+    drawn = rng.normal(scale=np.sqrt(2 / fans), size=weights.shape)
+    return drawn.astype(weights.dtype)
+
+
+def _is_sklearns_own(model: Any) -> bool:
+    """Whether scikit-learn's methods run, and not those of a subclass with ideas of its own."""
+    methods = ("predict", "predict_proba", "decision_function")
+    found = (getattr_static(type(model), name, None) for name in methods)
+    return all(method is None or method.__module__.startswith("sklearn.") for method in found)
+
+
+def _is_network(model: Any) -> bool:
+    return isinstance(model, MLPRegressor | MLPClassifier) and _is_sklearns_own(model)
+
+
+def _is_linear(model: Any) -> bool:
+    """Whether all that the model predicts follows from ``X @ coef_.T + intercept_``."""
+    family = LinearModel | LinearClassifierMixin | BaseSGDRegressor | _GeneralizedLinearRegressor
+    # sparsify() makes coef_ a sparse matrix.
+    return (
+        isinstance(model, family)
+        and isinstance(vars(model).get("coef_"), np.ndarray)
+        and _is_sklearns_own(model)
+    )
+
+
+def _network(model: Any) -> Dense | None:
+    output = _OUTPUTS.get(model.out_activation_)
+    hidden = _ACTIVATIONS.get(model.activation)
+    several_labels = output == "sigmoid" and model.n_outputs_ > 1
+    if output is None or hidden is None or several_labels:
+        return None
+    activations = [hidden] * (len(model.coefs_) - 1) + ["identity"]
+    return Dense(
+        layers=tuple(zip(model.coefs_, model.intercepts_, activations, strict=True)), output=output
+    )
+
+
+def _output(model: Any) -> str | None:
+    """What turns a linear score into the prediction; None where it is none of the usual ones."""
+    if isinstance(model, _GeneralizedLinearRegressor):
+        return _LINKS.get(type(model._base_loss.link))
+    if not isinstance(model, LinearClassifierMixin):
+        return "identity"
+    binary = len(model.classes_) == 2
+    plain = "sigmoid" if binary else "softmax"
+    if isinstance(model, LinearDiscriminantAnalysis):
+        return plain
+    if isinstance(model, SGDClassifier):
+        return "sigmoid" if binary and model.loss == "log_loss" else None
+    if isinstance(model, LogisticRegression):
+        # Up to scikit-learn 1.7: one against the rest is not a softmax, and a multinomial model of
+        # two classes is a sigmoid of twice the score.
+        scheme = getattr(model, "multi_class", "auto")
+        if binary:
+            return None if scheme == "multinomial" else plain
+        return None if scheme == "ovr" or model.solver == "liblinear" else plain
+    return None

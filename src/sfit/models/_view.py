@@ -1,0 +1,102 @@
+"""The seam between sfit and a model library: what a view of a fitted model can do.
+
+A view never changes the model it looks at, and knows no statistics. Rows come to `predict` as a
+two-dimensional NumPy array, or as the user's own kind of frame where `encode` kept one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sfit._rows import as_table, is_frame, numbers
+from sfit.exceptions import ModelError
+
+Array = npt.NDArray[Any]
+Task = Literal["regression", "classification"]
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A feed-forward network; a linear model is one layer."""
+
+    layers: tuple[tuple[Array, Array, str], ...]
+    """Per layer: weights (inputs, units), biases (units,), and the name of the activation."""
+    output: str
+    """What turns the last layer into predictions: "identity", "sigmoid", "softmax" or "exp"."""
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The splits of a tree ensemble, the nodes of all trees concatenated.
+
+    A row goes left at a node when ``value <= threshold`` (``value < threshold`` where `strict`),
+    both rounded to `dtype` first. Node numbers are global; leaves have ``left = -1``.
+    """
+
+    roots: Array
+    feature: Array
+    threshold: Array
+    left: Array
+    right: Array
+    missing_left: Array
+    categorical: Array
+    """Whether the split asks for membership in a set of categories (its threshold means nothing)."""
+    dtype: np.dtype[Any]
+    strict: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelView:
+    """What sfit needs of a fitted model, whatever library it comes from.
+
+    Adapters subclass this, give `predict`, and where they can `structure` and `randomize`.
+    """
+
+    task: Task
+    classes: Array | None = None
+    """The labels, in the order of the columns of `predict`; None for regression, or if unknown."""
+    names: tuple[str, ...] | None = None
+    """The columns the model was fitted on, where it remembers them."""
+    categorical: frozenset[int] = frozenset()
+    """Columns that the model itself treats as categories, though they may look like numbers."""
+    threads_only: bool = False
+    """Whether the view cannot be sent to another process."""
+    remedy: str = ""
+    """What the user can do when the output is not what the task asks for: the wrapper to use."""
+
+    @property
+    def structure(self) -> Dense | Trees | None:
+        """The inside of the model in the masked space, where it is known."""
+        return None
+
+    def encode(self, X: Any) -> Any:
+        """From the user's rows to the rows that are masked and handed to `predict`.
+
+        By default an array where all columns are numbers, and a pandas frame otherwise.
+        """
+        table = numbers(as_table(X))
+        return table.to_pandas() if is_frame(table) else table
+
+    def predict(self, Z: Any) -> Array:
+        """Predictions (m,) or (m, outputs); for classification probabilities (m, classes)."""
+        raise NotImplementedError
+
+    def randomize(self, rng: np.random.Generator) -> ModelView:
+        """A copy with the same structure and random parameters; the model is left as it is."""
+        raise ModelError(
+            f"{type(self).__name__} does not know how to draw a random copy of this model: pass "
+            "random_model=callable(rng) -> model, for instance a refit on shuffled y."
+        )
+
+
+def two_columns(probability: Array) -> Array:
+    """Probabilities of two classes from those of the second, where only these are given."""
+    if probability.ndim == 2 and probability.shape[1] == 1:
+        probability = probability[:, 0]
+    if probability.ndim == 1:
+        return np.column_stack([1 - probability, probability])
+    return probability

@@ -1,0 +1,182 @@
+"""The route that any model allows: assemble masked rows and ask the model, but each row only once.
+
+The base is one row. A side has as many distinct rows as the revealed columns have: a dummy costs two
+predictions, not n. Sides with few distinct rows share one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+
+from sfit._contrast import Reveal
+from sfit._features import Features
+from sfit._rows import Table, Tile, distinct_rows, is_frame, reveal, take_rows, to_native
+from sfit.exceptions import ModelError
+from sfit.models import ModelView
+
+Array = npt.NDArray[Any]
+
+CALL_BYTES = 256 * 2**20
+"""Memory budget for the rows of one call of the model, and for the predictions that are kept."""
+
+STACK_ROWS = 1_024
+"""Sides with at most so many distinct rows share a call; larger ones have one of their own.
+
+A prediction may depend, in its last bit, on the rows it is computed with. So a side is stacked or not
+by this rule alone, never by what else is cached or who computes it.
+"""
+
+
+@dataclass
+class Memory:
+    """Predictions of large sides, kept from one order to the next while they fit the budget."""
+
+    held: dict[tuple[int, Reveal], Array] = field(default_factory=dict)
+    used: int = 0
+
+    def keep(self, tile: Tile, side: Reveal, predictions: Array) -> None:
+        """Keep what fits; what does not is computed again, to the same bits."""
+        key = tile.index, side
+        if key not in self.held and self.used + predictions.nbytes <= CALL_BYTES:
+            self.held[key] = predictions
+            self.used += predictions.nbytes
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process starts with an empty memory: it is not worth sending."""
+        return {"held": {}, "used": 0}
+
+
+@dataclass(frozen=True)
+class _Small:
+    """A side with few distinct rows: which, and the one that each row of the tile equals."""
+
+    side: Reveal
+    rows: Array
+    codes: Array | None
+    """None where there is but one row, the same for all."""
+
+
+def predict_directly(
+    view: ModelView, features: Features, tile: Tile, sides: Sequence[Reveal], memory: Memory
+) -> Iterator[tuple[Reveal, Array]]:
+    """Each side with its predictions for the rows of the tile."""
+    small: list[_Small] = []
+    for side in sides:
+        if (tile.index, side) in memory.held:
+            yield side, memory.held[tile.index, side]
+            continue
+        columns = features.shown(side.shown)
+        if not columns:
+            small.append(_Small(side, np.zeros(1, dtype=np.intp), None))
+            continue
+        found = distinct_rows(tile.X, columns)
+        rows = None if found is None else found[0]
+        if (len(tile) if rows is None else len(rows)) <= STACK_ROWS:
+            rows = np.arange(len(tile)) if rows is None else rows
+            codes = np.arange(len(tile)) if found is None else found[1]
+            small.append(_Small(side, rows, codes))
+            continue
+        predictions = _large(view, features, tile, side, rows)
+        if found is not None:
+            predictions = predictions[found[1]]
+        memory.keep(tile, side, predictions)
+        yield side, predictions
+    yield from _stacked(view, features, tile, small)
+
+
+def _large(
+    view: ModelView, features: Features, tile: Tile, side: Reveal, rows: Array | None
+) -> Array:
+    """Predictions of one side for some rows (all: None), in calls that fit the memory budget."""
+    columns = features.shown(side.shown)
+    per_call = max(1, CALL_BYTES // (8 * features.reference.shape[1]))
+    numbers = np.arange(len(tile)) if rows is None else rows
+    answers = []
+    for first in range(0, len(numbers), per_call):
+        some = numbers[first : first + per_call]
+        whole = rows is None and len(some) == len(tile)
+        block = reveal(features.reference, tile.X, columns, None if whole else some)
+        answers.append(_call(view, features, tile, block, [(side, some)]))
+    return answers[0] if len(answers) == 1 else np.concatenate(answers)
+
+
+def _stacked(
+    view: ModelView, features: Features, tile: Tile, small: Sequence[_Small]
+) -> Iterator[tuple[Reveal, Array]]:
+    """Predictions of sides with few distinct rows, as many of them in one call as may share it."""
+    start = 0
+    while start < len(small):
+        stop, total = start, 0
+        while stop < len(small) and (stop == start or total + len(small[stop].rows) <= STACK_ROWS):
+            total += len(small[stop].rows)
+            stop += 1
+        stack = small[start:stop]
+        blocks = [
+            reveal(features.reference, tile.X, features.shown(item.side.shown), item.rows)
+            for item in stack
+        ]
+        owners = [(item.side, item.rows) for item in stack]
+        predictions = _call(view, features, tile, _concatenate(blocks), owners)
+        for item in stack:
+            own, predictions = predictions[: len(item.rows)], predictions[len(item.rows) :]
+            if item.codes is None:
+                yield item.side, np.broadcast_to(own[0], (len(tile), *own.shape[1:]))
+            else:
+                yield item.side, own[item.codes]
+        start = stop
+
+
+def _call(
+    view: ModelView,
+    features: Features,
+    tile: Tile,
+    block: Table,
+    owners: Sequence[tuple[Reveal, Array]],
+) -> Array:
+    """One call of the model; what goes wrong is told with the row and what was revealed."""
+    m = block.shape[0]
+    sides = [features.named(side.shown) for side, _ in owners]
+    try:
+        predictions = np.asarray(view.predict(to_native(block)))
+    except Exception as error:
+        raise ModelError(
+            f"the model failed on {m} masked rows of rows {tile.start} to "
+            f"{tile.start + len(tile) - 1}, with {sides[0]!r} revealed: {type(error).__name__}: "
+            f"{error}"
+        ) from error
+    if predictions.ndim == 2 and predictions.shape[1] == 1:
+        predictions = predictions[:, 0]
+    if predictions.ndim not in (1, 2) or len(predictions) != m:
+        raise ModelError(
+            f"the model must return one prediction per row: for {m} rows it returned shape "
+            f"{predictions.shape}."
+        )
+    if predictions.dtype.kind in "biu":
+        predictions = predictions.astype(np.float64)
+    if predictions.dtype.kind != "f":
+        raise ModelError(f"the model must predict numbers; got dtype {predictions.dtype}.")
+    finite = np.isfinite(predictions)
+    if not finite.all():
+        bad = int(np.flatnonzero(~finite if finite.ndim == 1 else ~finite.all(axis=1))[0])
+        for (_, rows), shown in zip(owners, sides, strict=True):
+            if bad < len(rows):
+                row = tile.start + int(rows[bad])
+                raise ModelError(
+                    f"the model's prediction for row {row} is not finite with {shown!r} revealed "
+                    "and all other features at their reference: choose another reference, or remove "
+                    "the row."
+                )
+            bad -= len(rows)
+    return predictions
+
+
+def _concatenate(blocks: Sequence[Table]) -> Table:
+    if is_frame(blocks[0]):
+        return nw.concat(list(blocks))
+    return np.concatenate(blocks)

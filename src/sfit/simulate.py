@@ -1,0 +1,115 @@
+"""The paper's data-generating processes: section 3 (interactions) and section 1 (correlation)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sfit._arguments import check_whole
+from sfit.exceptions import ArgumentError
+
+Array = npt.NDArray[Any]
+
+__all__ = ["correlated", "interactions", "interactions_mean"]
+
+
+def interactions(
+    n: int, *, noise: float = 0.01, random_state: Any = None
+) -> tuple[pd.DataFrame, Array]:
+    r"""Rows of section 3: two features matter alone, three through pairs, two not at all.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    noise : float, default=0.01
+        Standard deviation of the noise.
+    random_state : int or Generator, optional
+        What the rows are drawn with.
+
+    Returns
+    -------
+    X : DataFrame of shape (n, 7)
+        Independent standard normal features `X1` to `X7`.
+    y : ndarray of shape (n,)
+        :math:`Y = 3 + 4 X_1 + X_1 X_2 + 3 X_3^2 + 2 X_4 X_5 + \epsilon`.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(100, random_state=0)
+    >>> X.shape, y.shape
+    ((100, 7), (100,))
+    """
+    check_whole(n, "n")
+    rng = np.random.default_rng(random_state)
+    X = pd.DataFrame(rng.normal(size=(n, 7)), columns=[f"X{j}" for j in range(1, 8)])
+    return X, interactions_mean(X) + rng.normal(scale=noise, size=n)
+
+
+def interactions_mean(X: Any) -> Array:
+    """The true regression function of section 3: the perfect model of `interactions`.
+
+    Parameters
+    ----------
+    X : array or frame of shape (n, 7)
+        Rows, with the features in order.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The expected outcome of each row.
+
+    Examples
+    --------
+    >>> import numpy as np, sfit
+    >>> sfit.simulate.interactions_mean(np.ones((1, 7)))
+    array([13.])
+    """
+    x = np.asarray(X)
+    return np.asarray(
+        3 + 4 * x[:, 0] + x[:, 0] * x[:, 1] + 3 * x[:, 2] ** 2 + 2 * x[:, 3] * x[:, 4]
+    )
+
+
+def correlated(
+    n: int, *, correlation: float = 0.85, noise_variance: float = 10.0, random_state: Any = None
+) -> tuple[pd.DataFrame, Array]:
+    r"""Rows of section 1: two features that matter equally and say almost the same.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    correlation : float, default=0.85
+        Correlation of the two standard normal features.
+    noise_variance : float, default=10.0
+        Variance of the noise.
+    random_state : int or Generator, optional
+        What the rows are drawn with.
+
+    Returns
+    -------
+    X : DataFrame of shape (n, 2)
+        The features `X1` and `X2`.
+    y : ndarray of shape (n,)
+        :math:`Y = 2 + X_1 + X_2 + \epsilon`.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.correlated(10_000, random_state=0)
+    >>> round(float(X.corr().iloc[0, 1]), 2)
+    0.85
+    """
+    check_whole(n, "n")
+    if not -1 <= correlation <= 1:
+        raise ArgumentError(f"correlation must lie between -1 and 1; got {correlation!r}.")
+    rng = np.random.default_rng(random_state)
+    first, second = rng.normal(size=(2, n))
+    second = correlation * first + np.sqrt(1 - correlation**2) * second
+    y = 2 + first + second + rng.normal(scale=np.sqrt(noise_variance), size=n)
+    return pd.DataFrame({"X1": first, "X2": second}), y

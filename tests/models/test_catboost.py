@@ -1,0 +1,181 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from models.walk import assert_same_leaves, assert_sound, assert_view, probes
+from sfit.exceptions import ModelError
+from sfit.models import as_view
+
+cb = pytest.importorskip("catboost")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4))
+SCORE = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * RNG.normal(size=300)
+GAPS = np.where(RNG.uniform(size=X.shape) < 0.1, np.nan, X)
+TWO = np.where(SCORE > 0, "yes", "no")
+THREE = np.array(["a", "b", "c"])[np.digitize(SCORE, [-1, 1])]
+FRAME = pd.DataFrame(GAPS, columns=["u", "v", "w", "z"])
+SMALL = {
+    "iterations": 6,
+    "depth": 3,
+    "verbose": 0,
+    "allow_writing_files": False,
+    "thread_count": 1,
+}
+
+
+def leaf_values(model):
+    counts = model.get_tree_leaf_counts()
+    vectors = model.get_leaf_values().reshape(int(counts.sum()), -1)
+    return [sorted(map(tuple, tree)) for tree in np.split(vectors, np.cumsum(counts)[:-1])]
+
+
+def check_trees(view, rows):
+    trees = view.structure
+    assert_sound(trees, rows.shape[1])
+    assert not trees.strict
+    assert trees.dtype == np.float32
+    points = probes(trees, rows, np.random.default_rng(1))
+    assert_same_leaves(trees, points, view.model.calc_leaf_indexes(points))
+    copied = view.randomize(np.random.default_rng(0))
+    assert leaf_values(copied.model) == leaf_values(view.model)
+    np.testing.assert_array_equal(copied.structure.threshold, trees.threshold)
+
+
+@pytest.mark.parametrize("rows", [X, GAPS], ids=["whole", "gaps"])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"nan_mode": "Max"},
+        {"grow_policy": "Depthwise"},
+        {"grow_policy": "Lossguide", "max_leaves": 6, "nan_mode": "Max"},
+        {"loss_function": "Poisson"},
+        {"loss_function": "Quantile:alpha=0.3"},
+    ],
+    ids=["plain", "max", "depthwise", "lossguide", "poisson", "quantile"],
+)
+def test_regressors(rows, params):
+    y = np.abs(SCORE) if params.get("loss_function") == "Poisson" else SCORE
+    model = cb.CatBoostRegressor(**SMALL, **params).fit(rows, y)
+    view = as_view(model)
+    assert (view.task, view.classes, view.names) == ("regression", None, None)
+    assert_view(view, rows, lambda: model.predict(rows))
+    check_trees(view, rows)
+
+
+def test_several_outputs():
+    y = np.column_stack([SCORE, -SCORE])
+    model = cb.CatBoostRegressor(**SMALL, loss_function="MultiRMSE").fit(X, y)
+    assert_view(as_view(model), X, lambda: model.predict(X))
+    check_trees(as_view(model), X)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [TWO, THREE, SCORE > 0, np.digitize(SCORE, [-1, 1]) + 3],
+    ids=["two", "three", "bool", "int"],
+)
+def test_classifiers(y):
+    model = cb.CatBoostClassifier(**SMALL).fit(GAPS, y)
+    view = as_view(model)
+    assert view.classes.tolist() == sorted(set(y.tolist()))
+    assert_view(view, GAPS, lambda: model.predict_proba(GAPS))
+    check_trees(view, GAPS)
+
+
+def test_the_plain_class():
+    model = cb.CatBoost({**SMALL, "loss_function": "Logloss"}).fit(GAPS, (SCORE > 0).astype(int))
+    view = as_view(model)
+    assert view.classes.tolist() == [0, 1]
+    assert_view(view, GAPS, lambda: model.predict(GAPS, prediction_type="Probability"))
+    model = cb.CatBoost({**SMALL, "loss_function": "RMSE"}).fit(GAPS, SCORE)
+    view = as_view(model)
+    assert view.task == "regression"
+    assert_view(view, GAPS, lambda: model.predict(GAPS))
+
+
+def test_early_stopping():
+    noise = RNG.normal(size=300)
+    model = cb.CatBoostRegressor(**{**SMALL, "iterations": 60}, early_stopping_rounds=3)
+    model.fit(X[:150], noise[:150], eval_set=(X[150:], noise[150:]))
+    assert 0 < model.tree_count_ < 60
+    view = as_view(model)
+    assert len(view.structure.roots) == model.tree_count_
+    assert_view(view, X, lambda: model.predict(X))
+
+
+def test_frames_and_arrays_are_interchangeable():
+    named, plain = (cb.CatBoostRegressor(**SMALL).fit(rows, SCORE) for rows in (FRAME, GAPS))
+    assert as_view(named).names == ("u", "v", "w", "z")
+    for model in (named, plain):
+        view = as_view(model)
+        for rows in (FRAME, GAPS, np.asfortranarray(GAPS)):
+            np.testing.assert_array_equal(view.predict(view.encode(rows)), named.predict(FRAME))
+
+
+def with_categories():
+    frame = FRAME.copy()
+    frame.insert(0, "n", RNG.choice([1, 2, 3, 4], size=300))
+    frame.insert(3, "k", RNG.choice(["p", "q", "r"], size=300))
+    return frame, SCORE + 3 * (frame["k"] == "q") - 4 * (frame["n"] == 2)
+
+
+def test_categories_that_are_asked_one_by_one():
+    frame, y = with_categories()
+    model = cb.CatBoostRegressor(**SMALL, cat_features=["n", "k"], one_hot_max_size=10)
+    model.fit(frame, y)
+    view = as_view(model)
+    assert view.categorical == {0, 3}
+    assert view.names == tuple(frame)
+    assert_view(view, frame, lambda: model.predict(frame))
+    trees = view.structure
+    assert_sound(trees, 6)
+    assert set(trees.feature[trees.categorical]) == {0, 3}
+    assert set(trees.feature[(trees.left >= 0) & ~trees.categorical]) <= {1, 2, 4, 5}
+    assert_same_leaves(trees, frame.to_numpy(object), model.calc_leaf_indexes(frame))
+
+
+def test_categories_that_became_statistics_have_no_structure():
+    frame, y = with_categories()
+    model = cb.CatBoostRegressor(**SMALL, cat_features=["n", "k"], one_hot_max_size=1)
+    model.fit(frame, y)
+    view = as_view(model)
+    assert view.structure is None
+    assert_view(view, frame, lambda: model.predict(frame))
+
+
+def test_whole_numbers_as_categories_come_back_from_floats():
+    rows = RNG.integers(0, 4, size=(300, 3))
+    y = 2.0 * (rows[:, 1] == 2) + rows[:, 0]
+    model = cb.CatBoostRegressor(**SMALL, cat_features=[1]).fit(rows, y)
+    view = as_view(model)
+    assert view.names is None
+    for given in (rows, rows.astype(float), rows.astype(object), pd.DataFrame(rows.astype(float))):
+        np.testing.assert_array_equal(view.predict(view.encode(given)), model.predict(rows))
+
+
+def test_text_has_no_structure():
+    words = RNG.choice(["one two", "two three", "three one"], size=300)
+    frame = FRAME.assign(text=words)
+    model = cb.CatBoostRegressor(**SMALL, text_features=["text"])
+    model.fit(frame, SCORE + 3 * (words == "one two"))
+    view = as_view(model)
+    assert view.structure is None
+    assert_view(view, frame, lambda: model.predict(frame), random=False)
+    with pytest.raises(ModelError, match="random_model"):
+        view.randomize(np.random.default_rng(0))
+
+
+def test_refusals_and_remedies():
+    with pytest.raises(ModelError, match="not fitted"):
+        as_view(cb.CatBoostRegressor())
+    labels = np.column_stack([SCORE > 0, SCORE > 1]).astype(int)
+    model = cb.CatBoostClassifier(**SMALL, loss_function="MultiLogloss").fit(X, labels)
+    with pytest.raises(ModelError, match="function_model"):
+        as_view(model)
+    model = cb.CatBoostRegressor(**SMALL, loss_function="RMSEWithUncertainty").fit(X, SCORE)
+    with pytest.raises(ModelError, match="function_model"):
+        as_view(model)
+    model = cb.CatBoostClassifier(**SMALL, loss_function="MultiClassOneVsAll").fit(X, THREE)
+    assert "function_model" in as_view(model).remedy
