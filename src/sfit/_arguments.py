@@ -36,7 +36,9 @@ def check_whole(value: Any, argument: str, *, optional: bool = False) -> None:
 
 def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
     """A choice is one of a few words."""
-    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in allowed):
+    if not any(
+        value is choice or (isinstance(value, str) and value == choice) for choice in allowed
+    ):
         raise ArgumentError(
             f"{argument} must be one of {', '.join(map(repr, allowed))}; got {value!r}."
         )

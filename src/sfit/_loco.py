@@ -85,9 +85,7 @@ def loco_significance(
     >>> import sfit
     >>> from sklearn.linear_model import LinearRegression
     >>> X, y = sfit.simulate.interactions(2000, random_state=0)
-    >>> result = sfit.loco_significance(
-    ...     LinearRegression(), X[:1000], y[:1000], X[1000:], y[1000:]
-    ... )
+    >>> result = sfit.loco_significance(LinearRegression(), X[:1000], y[:1000], X[1000:], y[1000:])
     >>> result.significant
     {1: [('X1',)]}
     """
@@ -116,7 +114,14 @@ def loco_significance(
     evaluation, level = full.evaluation(), ranks(len(full.y), alpha, interval)
     jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_leave_out)(
-            estimator, train, target, test, full, evaluation, members, Question(contrast, 0, n, level)
+            estimator,
+            train,
+            target,
+            test,
+            full,
+            evaluation,
+            members,
+            Question(contrast, 0, n, level),
         )
         for contrast, members, n in _contrasts(full, owners)
     )

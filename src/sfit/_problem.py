@@ -367,5 +367,3 @@ def _check_output(problem: Problem, output: Array) -> None:
             "Convert logits first: sfit.models.torch_model(module, output='logits') for torch, "
             f"scipy.special.softmax in a function otherwise.{remedy}"
         )
-
-

@@ -402,9 +402,7 @@ def _stack(frames: Sequence[tuple[Any, pd.DataFrame]]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _write(
-    kind: str, content: dict[str, Any], run: dict[str, Any], path: str | Path | None
-) -> str:
+def _write(kind: str, content: dict[str, Any], run: dict[str, Any], path: str | Path | None) -> str:
     document = {"schema_version": SCHEMA_VERSION, "kind": kind, "result": content, "run": run}
     text = json.dumps(_storable(document), indent=1, allow_nan=False)
     if path is not None:

@@ -21,9 +21,7 @@ def _axes(ax: Any) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise MissingDependencyError(
-            'plots need matplotlib: pip install "sfit[plot]".'
-        ) from error
+        raise MissingDependencyError('plots need matplotlib: pip install "sfit[plot]".') from error
     return plt.subplots()[1] if ax is None else ax
 
 

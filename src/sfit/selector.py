@@ -12,7 +12,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_method_params,
+    _num_samples,
+    check_is_fitted,
+    validate_data,
+)
 
 from sfit._feature_significance import feature_significance
 from sfit._result import SFITResult
@@ -169,7 +174,9 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         selected = set(self.result_.selected)
         for group, columns in (self.groups or {}).items():
             if str(group) in selected:
-                selected |= {labels[c] if names is None and isinstance(c, int) else c for c in columns}
+                selected |= {
+                    labels[c] if names is None and isinstance(c, int) else c for c in columns
+                }
         return np.asarray([label in selected for label in labels])
 
     def get_metadata_routing(self) -> MetadataRouter:

@@ -84,6 +84,17 @@ def test_classifiers(y):
     check_trees(view, GAPS)
 
 
+@pytest.mark.parametrize("policy", ["SymmetricTree", "Depthwise", "Lossguide"])
+def test_leaf_vectors_stay_whole(policy):
+    # The three scores of a leaf add up to zero; so do those of a row, if leaves kept theirs.
+    model = cb.CatBoostClassifier(**SMALL, grow_policy=policy).fit(GAPS, THREE)
+    view = as_view(model)
+    check_trees(view, GAPS)
+    copied = view.randomize(np.random.default_rng(0)).model
+    scores = copied.predict(GAPS, prediction_type="RawFormulaVal")
+    np.testing.assert_allclose(scores.sum(axis=1), 0, atol=1e-10)
+
+
 def test_the_plain_class():
     model = cb.CatBoost({**SMALL, "loss_function": "Logloss"}).fit(GAPS, (SCORE > 0).astype(int))
     view = as_view(model)

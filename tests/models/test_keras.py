@@ -103,6 +103,14 @@ def test_nested_sequentials(activation):
     assert_picklable(view)
 
 
+def test_layers_as_activations_and_as_endings():
+    parts = [keras.Input((4,)), layers.Dense(5, activation=layers.LeakyReLU()), layers.Dense(3)]
+    view = as_view(keras.Sequential([*parts, layers.Softmax()]))
+    assert view.task == "classification"
+    assert view.structure.layers[0][2] == "leaky_relu:0.3"
+    assert_structure(view)
+
+
 def test_a_sequential_built_by_its_first_rows():
     model = keras.Sequential([layers.Dense(3, activation="relu"), layers.Dense(2)])
     with pytest.raises(ModelError, match="no weights yet"):
@@ -168,7 +176,12 @@ def test_double_precision():
         keras.config.set_dtype_policy("float32")
     view = as_view(model)
     assert view.predict(X).dtype == np.float64
-    assert_structure(view, rtol=1e-12)
+    with torch.no_grad():
+        own = keras.ops.convert_to_numpy(model(torch.tensor(X)))[:, 0]
+    assert_array_equal(view.predict(X), own)
+    assert view.structure is None
+    assert_random_copies(view)
+    assert_picklable(view)
 
 
 def test_half_precision_gives_single_precision_and_no_structure():
@@ -187,7 +200,9 @@ def test_graphs_that_are_no_chains_have_no_structure():
     shared = layers.Dense(4)
     twice = keras.Model(rows, shared(shared(rows)))
     other = keras.Model(rows, layers.Dense(4, activation="hard_sigmoid")(rows))
-    for model in (added, scaled, twice, other):
+    mixed = layers.Dense(4)
+    apart = keras.Model(rows, layers.Dense(1)(mixed(layers.ReLU()(mixed(rows)))))
+    for model in (added, scaled, twice, apart, other):
         view = as_view(model)
         assert view.structure is None
         own = model.predict(ROWS, verbose=0)

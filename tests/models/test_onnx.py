@@ -107,6 +107,27 @@ def test_a_closing_sigmoid_or_softmax_gives_probabilities(ending, units):
     assert_random_copies(view)
 
 
+def test_weights_in_constant_nodes_and_under_other_names():
+    w = onnx.numpy_helper.from_array(np.random.default_rng(0).normal(size=(4, 4)).astype("f"))
+    nodes = [
+        ("Constant", [], "w", {"value": w}),
+        ("Identity", ["w"], "tied", {}),
+        ("MatMul", ["X", "w"], "z", {}),
+        ("Add", ["z", "shift"], "s", {}),
+        ("Relu", ["s"], "a", {}),
+        ("Dropout", ["a"], "d", {}),
+        ("MatMul", ["d", "tied"], "Y", {}),
+    ]
+    view = as_view(build(nodes, {"shift": 0.5}))
+    first, last = view.structure.layers
+    assert_array_equal(first[0], last[0])
+    assert_structure(view)
+    assert_random_copies(view)
+    first, last = view.randomize(np.random.default_rng(0)).structure.layers
+    assert_array_equal(first[0], last[0])
+    assert not first[1].any()
+
+
 def test_the_loss_decides_where_the_graph_does_not():
     view = as_view(chain(), loss="log_loss")
     assert view.task == "classification"
@@ -235,6 +256,7 @@ def test_the_session_is_not_pickled():
         [("Gemm", ["X", "w", "b"], "z", {}), ("Add", ["X", "z"], "Y", {})],
         [("Gemm", ["X", "w", "b"], "z", {}), ("Erf", ["z"], "Y", {})],
         [("Relu", ["X"], "a", {}), ("Gemm", ["a", "w", "b"], "Y", {})],
+        [("Gemm", ["X", "w", "b"], "z", {}), ("Concat", ["z", "z"], "Y", {"axis": 1})],
         [("Gemm", ["X", "w", "b"], "z", {}), ("Softmax", ["z"], "Y", {"axis": 0})],
     ],
 )

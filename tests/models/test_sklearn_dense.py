@@ -59,6 +59,7 @@ REGRESSORS = [
     ),
     (MLPRegressor(hidden_layer_sizes=(8,), activation="logistic", random_state=0, max_iter=30), Y),
     (MLPRegressor(hidden_layer_sizes=(), activation="identity", random_state=0, max_iter=30), Y),
+    (MLPRegressor(loss="poisson", hidden_layer_sizes=(8,), random_state=0, max_iter=30), Y**2),
 ]
 
 CLASSIFIERS = [

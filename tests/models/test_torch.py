@@ -130,6 +130,31 @@ def test_activations_by_name(activation):
     assert_structure(as_view(nn.Sequential(nn.Linear(4, 5), activation(), nn.Linear(5, 1))))
 
 
+def test_normalisation_twice_in_a_row_folds():
+    module = nn.Sequential(nn.BatchNorm1d(4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    for layer in module[:2]:
+        layer.running_mean.normal_()
+        nn.init.normal_(layer.weight)
+    assert_structure(as_view(module))
+
+
+def test_probabilities_that_the_module_makes_itself():
+    closed = nn.Sequential(nn.Linear(4, 3), nn.Hardsigmoid())
+    assert torch_model(closed, output="probabilities").structure is None
+    linear = torch_model(nn.Linear(4, 3), output="probabilities")
+    assert linear.structure.output == "identity"
+    assert torch_model(nn.Linear(4, 1), output="probabilities").structure is None
+
+
+def test_whole_numbers_become_floats():
+    class Rounded(nn.Module):
+        def forward(self, rows):
+            return rows[:, 0].round().long()
+
+    assert_array_equal(as_view(Rounded()).predict(X), X[:, 0].round())
+    assert as_view(Rounded()).predict(X).dtype == np.float64
+
+
 def test_a_layer_that_runs_twice_counts_twice():
     relu = nn.ReLU()
     module = nn.Sequential(nn.Linear(4, 5), relu, nn.Linear(5, 5), relu, nn.Linear(5, 1))
@@ -317,6 +342,7 @@ def test_scripts_and_compiled_modules():
     script = as_view(torch.jit.trace(module.eval(), torch.zeros(2, 4)))
     assert script.threads_only
     assert_allclose(script.predict(X), own_prediction(module), rtol=1e-5)
+    assert_random_copies(script)
     compiled = as_view(torch.compile(module))
     assert compiled.structure is not None
     assert_array_equal(compiled.predict(X), own_prediction(module))

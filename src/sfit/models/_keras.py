@@ -80,7 +80,7 @@ class KerasView(ModelView):
 
     @property
     def structure(self) -> Dense | None:
-        """The layers, where the model is a chain of known ones and computes in full precision."""
+        """The layers, where the model is a chain of known ones and computes in single precision."""
         steps = _steps(self.model)
         output = "values" if self.task == "regression" else "probabilities"
         return None if steps is None else dense(steps, output)  # type: ignore[arg-type]
@@ -230,7 +230,8 @@ def _step(layer: Any) -> list[Step] | None:
     kind = type(layer)
     if kind in SILENT:
         return []
-    if kind is layers.Dense and layer.compute_dtype == layer.variable_dtype:
+    # Not in double precision, of which Keras loses half in every product on torch.
+    if kind is layers.Dense and layer.compute_dtype == layer.variable_dtype == "float32":
         weights = _array(layer.kernel)
         biases = _array(layer.bias) if layer.use_bias else np.zeros(weights.shape[1])
         activation = _activation(layer.activation)

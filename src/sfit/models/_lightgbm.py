@@ -42,8 +42,8 @@ class LightGBMView(ModelView):
         # Splits of an ordered pandas category are thresholds on codes that the rows do not show.
         if ordered or _linear(trees):
             return None
-        found = [_tree(tree) for tree in trees]
-        return None if None in found else join([t for t in found if t], "f8", strict=False)
+        known = [found for tree in trees if (found := _tree(tree)) is not None]
+        return join(known, "f8", strict=False) if len(known) == len(trees) else None
 
     def encode(self, X: Any) -> Any:
         """An array, or the frame with its categories where the model was fitted on such."""

@@ -39,7 +39,7 @@ class SklearnView(ModelView):
             return np.asarray(self.model.predict(Z))
         if self.hard:
             labels = np.asarray(self.model.predict(Z))
-            return (labels[:, None] == self.classes).astype(float)
+            return np.asarray(labels[:, None] == self.classes, dtype=float)
         probabilities = self.model.predict_proba(Z)
         if isinstance(probabilities, list):
             raise ModelError(
@@ -119,8 +119,8 @@ def view(model: Any, loss: Any) -> ModelView | None:
         hard = not hasattr(model, "predict_proba")
         if hard and not (callable(loss) or loss == "zero_one"):
             raise ModelError(
-                f"{type(model).__name__} has no predict_proba. Use loss='zero_one', or calibrate it "
-                "first with sklearn.calibration.CalibratedClassifierCV."
+                f"{type(model).__name__} has no predict_proba. Use loss='zero_one', or calibrate "
+                "it first with sklearn.calibration.CalibratedClassifierCV."
             )
         if isinstance(model.classes_, list):
             raise ModelError(

@@ -172,7 +172,9 @@ def in_evaluation(module: nn.Module) -> nn.Module:
                 "the other rows of its batch: train it with track_running_stats=True."
             )
     try:
-        own = copy.deepcopy(module)
+        # Without gradients: a script would copy its parameters into a graph of its own.
+        with torch.no_grad():
+            own = copy.deepcopy(module)
     except Exception as error:
         raise ModelError(
             f"the module cannot be copied ({error}): pass a function rows -> predictions instead, "
@@ -198,7 +200,8 @@ def _home(module: nn.Module) -> tuple[torch.device, torch.dtype]:
 
 def _layers(module: Any) -> list[Any]:
     """The layers of nested Sequentials in the order they run, without those that do nothing."""
-    if type(module).forward is nn.Sequential.forward and not _hooked(module):
+    plain = isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
+    if plain and not _hooked(module):
         # Not `module.children()`, which leaves out a layer that runs for the second time.
         return [layer for child in module for layer in _layers(child)]
     return [] if type(module) in SILENT and not _hooked(module) else [module]
