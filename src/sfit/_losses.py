@@ -74,13 +74,17 @@ class Loss:
 
         `signed` says whether losses below zero are admitted (they are at beta = 0).
         """
+        if self.task is None:
+            # The user's own function may write to its arguments: they are ours, and used again.
+            y, prediction = y.copy(), prediction.copy()
         losses = np.asarray(self.per_row(y, prediction))
-        if losses.shape != (len(y),):
+        if losses.shape != (len(y),) or losses.dtype.kind not in "biuf":
             raise DataError(
                 f"loss {self.name!r} must return one number per row: expected shape ({len(y)},), "
-                f"got {losses.shape}."
+                f"got {losses.shape} of dtype {losses.dtype}."
             )
-        losses = losses.astype(np.result_type(losses.dtype, np.float32), copy=False)
+        # Always doubles: beta is one, and comparing in less would round it.
+        losses = losses.astype(np.float64, copy=False)
         usable = np.isfinite(losses)
         if not usable.all():
             raise DataError(self._complaint("not finite", ~usable, losses, first_row))
@@ -96,7 +100,7 @@ class Loss:
         first = int(np.flatnonzero(where)[0])
         return (
             f"loss {self.name!r} is {what} at {int(where.sum())} row(s); the first is row "
-            f"{first_row + first}, where it is {losses[first]!r}."
+            f"{first_row + first}, where it is {float(losses[first])!r}."
         )
 
 

@@ -38,7 +38,9 @@ class Ranks(NamedTuple):
 
 def p_value(n_positive: Any, n: Any) -> Any:
     """P(B >= n_positive): the one-sided (greater) binomial test of Algorithm 1."""
-    return binom.sf(np.asarray(n_positive) - 1, n, 0.5)
+    n_positive, n = np.asarray(n_positive), np.asarray(n)
+    # By symmetry exactly 1/2 for the upper half of an odd n, where SciPy can be off by a bit.
+    return np.where(2 * n_positive == n + 1, 0.5, binom.sf(n_positive - 1, n, 0.5))[()]
 
 
 def critical_count(n: Any, alpha: float) -> Any:

@@ -13,6 +13,7 @@ from sfit.models import as_view
 torch = pytest.importorskip("torch")
 os.environ.setdefault("KERAS_BACKEND", "torch")
 keras = pytest.importorskip("keras")
+torch.set_num_threads(1)  # Tiny models, and a machine that others share.
 layers = keras.layers
 ROWS = X.astype(np.float32)
 THREE = np.digitize(X[:, 0], [-0.5, 0.5])

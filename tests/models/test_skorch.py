@@ -12,6 +12,7 @@ from sfit.models import as_view
 
 torch = pytest.importorskip("torch")
 skorch = pytest.importorskip("skorch")
+torch.set_num_threads(1)  # Tiny models, and a machine that others share.
 nn = torch.nn
 ROWS = X.astype(np.float32)
 THREE = np.digitize(X[:, 0], [-0.5, 0.5]).astype(np.int64)

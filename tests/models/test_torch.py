@@ -13,6 +13,7 @@ from sfit.models import as_view, torch_model
 from sfit.models._network import BATCH_ROWS
 
 torch = pytest.importorskip("torch")
+torch.set_num_threads(1)  # Tiny models, and a machine that others share.
 nn = torch.nn
 
 
@@ -343,7 +344,7 @@ def test_scripts_and_compiled_modules():
     assert script.threads_only
     assert_allclose(script.predict(X), own_prediction(module), rtol=1e-5)
     assert_random_copies(script)
-    compiled = as_view(torch.compile(module))
+    compiled = as_view(torch.compile(module, backend="eager"))
     assert compiled.structure is not None
     assert_array_equal(compiled.predict(X), own_prediction(module))
 
@@ -376,7 +377,8 @@ def test_arguments_of_the_wrapper():
 
 
 def test_missing_library(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
+    for name in ("torch", "skorch", "keras"):  # Nor what stands on it.
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingDependencyError, match=r'pip install "sfit\[torch\]"'):
         torch_model(object())
     assert as_view(lambda rows: rows[:, 0]).task == "regression"

@@ -180,8 +180,10 @@ def in_evaluation(module: nn.Module) -> nn.Module:
             f"the module cannot be copied ({error}): pass a function rows -> predictions instead, "
             "see sfit.models.function_model."
         ) from error
-    own.zero_grad(set_to_none=True)
-    return own.requires_grad_(False).eval()
+    for parameter in own.parameters():
+        parameter.grad = None
+        parameter.requires_grad_(False)
+    return own.eval()
 
 
 def needs_threads(module: nn.Module) -> bool:

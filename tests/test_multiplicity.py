@@ -1,0 +1,81 @@
+"""Corrections against their textbook procedures, carried out step by step."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfit._multiplicity import CORRECTIONS, adjust
+
+P_VALUES = st.lists(st.just(0.0) | st.floats(1e-200, 1), min_size=1, max_size=12)
+METHODS = st.sampled_from(CORRECTIONS)
+
+
+def naive(p, method):
+    """Adjusted p-values straight from the definitions."""
+    m = len(p)
+    ordered = sorted(p)
+    harmonic = sum(1 / k for k in range(1, m + 1)) if method == "fdr_by" else 1
+    steps = {
+        None: lambda i: ordered[i],
+        "bonferroni": lambda i: m * ordered[i],
+        "holm": lambda i: max((m - k) * ordered[k] for k in range(i + 1)),
+        "fdr_bh": lambda i: min(m * ordered[k] / (k + 1) for k in range(i, m)),
+        "fdr_by": lambda i: min(harmonic * m * ordered[k] / (k + 1) for k in range(i, m)),
+    }
+    return [min(1.0, steps[method](ordered.index(one))) for one in p]
+
+
+@given(P_VALUES, METHODS)
+def test_adjusted_p_values_follow_their_definitions(p, method):
+    """Every adjusted p-value equals the textbook formula, ties included."""
+    expected = naive(p, method)
+    np.testing.assert_allclose(adjust(np.array(p), method), expected, rtol=1e-12)
+
+
+@given(P_VALUES, METHODS, st.integers(0, 2**32 - 1))
+def test_the_order_of_the_sets_does_not_matter(p, method, seed):
+    """Adjusting permuted p-values permutes the adjusted ones."""
+    order = np.random.default_rng(seed).permutation(len(p))
+    p = np.array(p)
+    np.testing.assert_array_equal(adjust(p[order], method), adjust(p, method)[order])
+
+
+@given(P_VALUES, METHODS)
+def test_corrections_only_ever_raise(p, method):
+    """Adjusted p-values lie between the raw ones and 1, keep their order; the input stays."""
+    given_ = np.array(p)
+    adjusted = adjust(given_, method)
+    assert (adjusted >= given_ * (1 - 1e-12)).all()
+    assert (adjusted <= 1).all()
+    assert (np.diff(adjusted[np.argsort(given_, kind="stable")]) >= 0).all()
+    np.testing.assert_array_equal(given_, p)
+
+
+@given(P_VALUES, st.sampled_from([0.05, 0.2]))
+def test_holm_rejects_what_its_sequential_procedure_does(p, alpha):
+    """Step down: compare the smallest with alpha / m, the next with alpha / (m - 1), ..."""
+    rejected = set()
+    for step, number in enumerate(np.argsort(p, kind="stable")):
+        if not p[number] * (len(p) - step) < alpha:
+            break
+        rejected.add(int(number))
+    assert set(np.flatnonzero(adjust(np.array(p), "holm") < alpha).tolist()) == rejected
+
+
+def test_a_worked_example():
+    """Five p-values adjusted by hand."""
+    p = np.array([0.01, 0.04, 0.03, 0.005, 0.5])
+    np.testing.assert_allclose(adjust(p, "bonferroni"), [0.05, 0.2, 0.15, 0.025, 1.0])
+    np.testing.assert_allclose(adjust(p, "holm"), [0.04, 0.09, 0.09, 0.025, 0.5])
+    np.testing.assert_allclose(adjust(p, "fdr_bh"), [0.025, 0.05, 0.05, 0.025, 0.5])
+    harmonic = 1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5
+    np.testing.assert_allclose(
+        adjust(p, "fdr_by"), np.minimum(harmonic * adjust(p, "fdr_bh"), 1.0), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("method", CORRECTIONS)
+def test_an_order_without_sets_needs_no_correction(method):
+    """No p-values give no adjusted p-values."""
+    assert adjust(np.array([]), method).shape == (0,)
