@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sfit.exceptions import ArgumentError
 
@@ -59,13 +60,28 @@ def check_betas(beta: Any, max_order: int) -> tuple[float, ...] | None:
         raise ArgumentError(
             f"beta must be a number, one number per order, or 'auto'; got {beta!r}."
         )
-    if np.ndim(beta) == 0:
+    if not isinstance(beta, Sequence | np.ndarray | pd.Series) or getattr(beta, "ndim", 1) == 0:
         return (check_beta(beta),) * max_order
     if len(beta) != max_order:
         raise ArgumentError(
             f"beta must hold one number per order, max_order={max_order} of them; got {beta!r}."
         )
     return tuple(check_beta(one) for one in beta)
+
+
+def check_flag(value: Any, argument: str) -> None:
+    """A flag is True or False, and not a word that happens to be true."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(f"{argument} must be True or False; got {value!r}.")
+
+
+def check_jobs(value: Any, argument: str = "n_jobs") -> None:
+    """A number of joblib workers: not 0, which joblib refuses late; below 0 counts from all."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if value is not None and (not whole or value == 0):
+        raise ArgumentError(
+            f"{argument} must be None or a whole number but 0 (-1: all cores); got {value!r}."
+        )
 
 
 def check_validation(validation: Any) -> tuple[Any, Any]:
@@ -81,7 +97,7 @@ def as_seed(random_state: Any) -> int:
     """A seed that can be written down, from whatever the user gave."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
         if random_state < 0:
             raise ArgumentError(f"random_state must not be negative; got {random_state!r}.")
         return int(random_state)
@@ -95,4 +111,5 @@ def as_seed(random_state: Any) -> int:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    # Not any Real: SciPy cannot compute with fractions and decimals.
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

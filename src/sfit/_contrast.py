@@ -78,20 +78,19 @@ def relative_improvement(base: Array, full: Array) -> Array:
     Losses below zero are only admitted at beta = 0, where all that matters is the sign of
     base - full; dividing by the size of the base loss keeps it.
     """
-    gain = base - full
-    size = np.abs(base)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        rho = gain / size
-    no_base = size == 0
-    if no_base.any():
-        rho[no_base] = np.where(gain[no_base] > 0, np.inf, -np.inf)
-    return rho
+        rho = (base - full) / np.abs(base)
+    if not base.all():
+        no_base = base == 0
+        rho[no_base] = np.where(full[no_base] < 0, np.inf, -np.inf)
+    return np.asarray(rho)
 
 
 def delta(base: Array, full: Array, rho: Array, beta: float) -> Array:
     """Loss differences, with the sign that rho > beta gives them (rounding must not disagree)."""
     difference = (1 - beta) * base - full
     positive = rho > beta
-    return np.where(
-        positive, np.maximum(difference, np.nextafter(0.0, 1.0)), np.minimum(difference, 0.0)
-    )
+    wrong = positive != (difference > 0)
+    if wrong.any():
+        difference[wrong] = np.where(positive[wrong], np.nextafter(0.0, 1.0), 0.0)
+    return np.asarray(difference)

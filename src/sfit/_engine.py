@@ -7,6 +7,7 @@ depend on the number or kind of workers.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,12 +17,11 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from tqdm.auto import tqdm
 
-from sfit._contrast import Contrast, Side, delta, relative_improvement, same_prediction
-from sfit._losses import Loss
+from sfit._contrast import Contrast, Side, delta, relative_improvement
+from sfit._differences import Base, Evaluation, Losses
 from sfit._rows import Rows, Tile
-from sfit._select import Counted, Window, count, merge, order_statistic, window_around
+from sfit._select import EVERYTHING, Counted, Window, count, merge, order_statistic, window_around
 from sfit._sign_test import Ranks, median_ranks
-from sfit.restrict import SidePredictions
 
 Array = npt.NDArray[Any]
 
@@ -57,16 +57,6 @@ class Evidence:
     beta_max: float
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """How the losses of two sides are computed and compared."""
-
-    predictions: SidePredictions
-    loss: Loss
-    unit: float
-    noise: float
-
-
 class Summary(NamedTuple):
     """What one tile says about a question."""
 
@@ -90,6 +80,11 @@ def gather(
     label: str = "",
 ) -> list[Evidence]:
     """Answer all questions in one pass over the tiles (another one for brackets that missed)."""
+    started = time.perf_counter()
+    sides = [s for q in questions for s in (q.contrast.base, q.contrast.full)]
+    route = evaluation.predictions.prepare(
+        sides, rows.tiles[0], len(rows), evaluation.unit, evaluation.noise
+    )
     evidence: dict[int, Evidence] = {}
     pending, room = list(range(len(questions))), ROOM
     while pending:
@@ -100,6 +95,8 @@ def gather(
             if answer is not None:
                 evidence[number] = answer
         pending, room = [number for number in pending if number not in evidence], 4 * room
+    seconds = time.perf_counter() - started
+    evaluation.stages.append({"stage": label, "route": route, "seconds": seconds})
     return [evidence[number] for number in range(len(questions))]
 
 
@@ -159,54 +156,66 @@ def _pilot(
     evaluation: Evaluation, tile: Tile, questions: Sequence[Question], room: float
 ) -> list[tuple[Windows, Summary]]:
     answers: dict[int, tuple[Windows, Summary]] = {}
-    for number, differences, rho, improvable in _differences(evaluation, tile, questions):
+    for number, losses in _losses(evaluation, tile, questions):
         question = questions[number]
-        windows = (
-            window_around(differences, _delta_ranks(question), question.n, room),
-            window_around(rho, _rho_ranks(question), question.n, room),
-        )
-        answers[number] = windows, _count(question, differences, rho, improvable, windows)
+        differences, rho = _differences(losses, question)
+        windows = EVERYTHING, EVERYTHING
+        if losses.counts is None:
+            windows = (
+                window_around(differences, _delta_ranks(question), question.n, room),
+                window_around(rho, _rho_ranks(question), question.n, room),
+            )
+        answers[number] = windows, _summary(question, losses, differences, rho, windows)
     return [answers[number] for number in range(len(questions))]
 
 
 def _summarise(
     evaluation: Evaluation, tile: Tile, questions: Sequence[Question], windows: Sequence[Windows]
 ) -> list[Summary]:
-    answers = {
-        number: _count(questions[number], differences, rho, improvable, windows[number])
-        for number, differences, rho, improvable in _differences(evaluation, tile, questions)
-    }
+    answers: dict[int, Summary] = {}
+    for number, losses in _losses(evaluation, tile, questions):
+        question = questions[number]
+        differences, rho = _differences(losses, question)
+        answers[number] = _summary(question, losses, differences, rho, windows[number])
     return [answers[number] for number in range(len(questions))]
 
 
-def _count(
-    question: Question, differences: Array, rho: Array, improvable: int, windows: Windows
-) -> Summary:
-    positive = int(np.count_nonzero(rho > question.contrast.beta))
-    return Summary(positive, improvable, count(differences, windows[0]), count(rho, windows[1]))
-
-
-def _differences(
+def _losses(
     evaluation: Evaluation, tile: Tile, questions: Sequence[Question]
-) -> Iterator[tuple[int, Array, Array, int]]:
-    """For each question (all of one base): delta, rho, and the number of rows left to improve."""
-    base_side = questions[0].contrast.base
+) -> Iterator[tuple[int, Losses]]:
+    """The losses that each question compares; all questions have the same base."""
     signed = all(question.contrast.beta == 0 for question in questions)
-    base = evaluation.predictions.one(tile, base_side)
-    base_loss = evaluation.loss(tile.y, base, tile.start, signed)
+    prediction = evaluation.predictions.one(tile, questions[0].contrast.base)
+    base = Base(evaluation, tile, prediction, signed)
     by_full: dict[Side, list[int]] = {}
     for number, question in enumerate(questions):
         by_full.setdefault(question.contrast.full, []).append(number)
     for side, full in evaluation.predictions(tile, list(by_full)):
-        full_loss = evaluation.loss(tile.y, full, tile.start, signed)
-        same = same_prediction(base, full, evaluation.unit, evaluation.noise)
-        full_loss = np.where(same, base_loss, full_loss)
-        rho = relative_improvement(base_loss, full_loss)
-        for number in by_full[side]:
-            question = questions[number]
-            own = slice(None) if tile.part is None else tile.part == question.part
-            difference = delta(base_loss[own], full_loss[own], rho[own], question.contrast.beta)
-            yield number, difference, rho[own], int(np.count_nonzero(base_loss[own]))
+        numbers = by_full[side]
+        parts = [questions[number].part for number in numbers]
+        yield from zip(numbers, base.against(full, parts), strict=True)
+
+
+def _differences(losses: Losses, question: Question) -> tuple[Array, Array]:
+    rho = relative_improvement(losses.base, losses.full)
+    return delta(losses.base, losses.full, rho, question.contrast.beta), rho
+
+
+def _summary(
+    question: Question, losses: Losses, differences: Array, rho: Array, windows: Windows
+) -> Summary:
+    weights = losses.counts
+    positive, improvable = rho > question.contrast.beta, losses.base != 0
+    return Summary(
+        _total(positive, weights),
+        _total(improvable, weights),
+        count(differences, windows[0], weights),
+        count(rho, windows[1], weights),
+    )
+
+
+def _total(where: Array, weights: Array | None) -> int:
+    return int(np.count_nonzero(where) if weights is None else weights[where].sum())
 
 
 def _delta_ranks(question: Question) -> list[int]:

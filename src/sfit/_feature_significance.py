@@ -19,6 +19,7 @@ from sfit._arguments import (
     check_whole,
 )
 from sfit._beta import MAX_BETA, N_MODELS, choose_on, set_aside
+from sfit._differences import Evaluation
 from sfit._engine import Question, gather
 from sfit._features import describe_reference, positions_of
 from sfit._multiplicity import CORRECTIONS
@@ -52,6 +53,7 @@ def feature_significance(
     n_partners: int | None = None,
     exhaustive: bool = False,
     strict: bool = False,
+    fast: bool = True,
     validation: tuple[Any, Any] | None = None,
     validation_fraction: float = 0.5,
     random_model: Callable[[np.random.Generator], Any] | None = None,
@@ -114,6 +116,9 @@ def feature_significance(
         Test sets of features that were found already, too: which interactions are there?
     strict : bool, default=False
         A set must also improve on each of its subsets with one member less.
+    fast : bool, default=True
+        Use what is known of the model's structure to predict less, to the same result. False asks
+        the model itself for every distinct row.
     validation : tuple (X, y), optional
         Rows on which `beta="auto"` chooses beta.
     validation_fraction : float, default=0.5
@@ -231,7 +236,8 @@ def feature_significance(
     few = [_too_few_rows(n, alpha, level) for n, level in zip(sizes, levels, strict=True)]
     for warning in dict.fromkeys(text for texts in few for text in texts):
         warnings.warn(warning, SFITWarning, stacklevel=2)
-    outcomes = run_procedures(plan, problem, levels, n_jobs=n_jobs, progress=progress)
+    evaluation = problem.evaluation(fast)
+    outcomes = run_procedures(plan, problem, evaluation, levels, n_jobs=n_jobs, progress=progress)
     for warning in dict.fromkeys(text for _, texts in outcomes for text in texts):
         warnings.warn(warning, SFITWarning, stacklevel=2)
 
@@ -241,7 +247,11 @@ def feature_significance(
             "which sets are tested at order 2 and above depends on earlier decisions on the same "
             "rows: there the correction holds only given those."
         )
-    run = {"versions": versions(), "seconds": time.perf_counter() - started}
+    run = {
+        "versions": versions(),
+        "seconds": time.perf_counter() - started,
+        "stages": evaluation.stages,
+    }
     results = []
     for (outcome, caveats), level, sparse in zip(outcomes, levels, few, strict=True):
         tests, gates = outcome
@@ -284,6 +294,7 @@ def feature_significance(
 def run_procedures(
     plan: Plan,
     problem: Problem,
+    evaluation: Evaluation,
     levels: Sequence[Ranks],
     *,
     n_jobs: int | None,
@@ -293,7 +304,7 @@ def run_procedures(
 
     Each comes with the caveats that its evidence calls for.
     """
-    rows, evaluation = problem.rows, problem.evaluation()
+    rows = problem.rows
     sizes = rows.sizes()
     procedures = [sfit(plan) for _ in sizes]
     asked = {part: next(procedure) for part, procedure in enumerate(procedures)}

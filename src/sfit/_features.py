@@ -18,9 +18,11 @@ from sfit._rows import (
     Table,
     as_table,
     column_names,
+    column_numbers,
     column_values,
     is_frame,
     is_number,
+    select_columns,
     to_native,
 )
 from sfit.exceptions import ArgumentError, DataError
@@ -46,6 +48,10 @@ class Features:
     """"original", or "encoded" for a Pipeline that is masked behind its head."""
     origin: str
     """"given", or "test rows": whether the reference was taken from the rows under test."""
+    missing: frozenset[int] = frozenset()
+    """Masked-space columns with missing values: there, missing is a value of its own."""
+    spans: tuple[tuple[float, float], ...] = ()
+    """Smallest and largest value of each masked-space column; NaN where it holds no numbers."""
 
     def shown(self, term: Term) -> list[int]:
         """Masked-space columns that are as observed when `term` is revealed."""
@@ -170,31 +176,43 @@ def reference_row(
     gives are in original units, and are encoded as a row of the data would be.
     """
     if isinstance(reference, str):
-        return _named_row(reference, encoded, view.categorical)
+        return _row(reference, encoded, encoded, view.categorical, {})
     if not (_is_scalar(reference) or isinstance(reference, Mapping) or _is_row(reference)):
-        return _named_row("mean", _encoded_reference(reference, view, labels), view.categorical)
-    given = _given_values(reference, table, labels)
-    row = _named_row("mean", encoded, view.categorical)
-    if encoded is table or _same_columns(table, encoded):
-        return _with_values(row, encoded, given)
-    example = _with_values(table[:1], table, given)
-    values = as_table(view.encode(to_native(example)))
-    moved = {c: column_values(values, c)[0] for c, source in enumerate(origin) if source in given}
-    return _with_values(row, encoded, moved)
+        data = _encoded_reference(reference, view, labels)
+        return _row("mean", data, encoded, view.categorical, {})
+    known = _given_values(reference, table, labels)
+    if encoded is not table:
+        # Even where the shapes agree: the head of a Pipeline may scale, and keep the names.
+        example = as_table(view.encode(to_native(_with_values(table[:1], table, known))))
+        known = {
+            column: column_values(example, column)[0]
+            for column, source in enumerate(origin)
+            if source in known
+        }
+    return _row("mean", encoded, encoded, view.categorical, known)
 
 
 def constant_features(features: Features, encoded: Table) -> tuple[str, ...]:
-    """Names of features that never change over the rows: allowed, but nothing can be found."""
+    """Names of features that are at their reference in all rows: nothing can be found of them."""
     varying = {
         column
         for column in {c for columns in features.columns for c in columns}
-        if len(pd.unique(column_values(encoded, column))) > 1
+        if not _stands_at(
+            column_values(features.reference, column)[0], column_values(encoded, column)
+        )
     }
     return tuple(
         name
         for name, columns in zip(features.names, features.columns, strict=True)
         if not varying.intersection(columns)
     )
+
+
+def column_span(values: Array) -> tuple[float, float]:
+    """Smallest and largest of the values that are there."""
+    if values.dtype == object or np.isnan(smallest := np.fmin.reduce(values)):
+        return np.nan, np.nan
+    return float(smallest), float(np.fmax.reduce(values))
 
 
 def match_reference(encoded: Table, reference: Table) -> Table:
@@ -207,6 +225,21 @@ def match_reference(encoded: Table, reference: Table) -> Table:
         if encoded.schema[name] != reference.schema[name]
     ]
     return encoded.with_columns(*changed) if changed else encoded
+
+
+def _stands_at(value: Any, column: Array) -> bool:
+    """Whether all of a column equals a value; missing is a value. Most columns deny it early."""
+    for some in (column[:256], column):
+        if pd.isna(value):
+            equal = pd.isna(some)
+        elif some.dtype.kind == "f":
+            # The mean of equal numbers may differ from them in the last bits.
+            equal = np.isclose(some, value, rtol=64 * np.finfo(some.dtype).eps, atol=0)
+        else:
+            equal = some == value
+        if not np.all(equal):
+            return False
+    return True
 
 
 def _is_scalar(reference: Any) -> bool:
@@ -224,12 +257,10 @@ def _shorten(labels: Sequence[str]) -> str:
     return f"{shown}, ... ({len(labels)} columns)" if len(labels) > 8 else shown
 
 
-def _same_columns(table: Table, encoded: Table) -> bool:
-    return is_frame(table) and is_frame(encoded) and table.columns == encoded.columns
-
-
 def _given_values(reference: Any, table: Table, labels: Sequence[str]) -> dict[int, Any]:
     """Values in original units, by original column."""
+    if isinstance(reference, pd.Series) and set(map(str, reference.index)) == set(labels):
+        reference = dict(reference)
     if isinstance(reference, Mapping):
         positions = positions_of(list(reference), labels, "reference")
         return dict(zip(positions, reference.values(), strict=True))
@@ -237,7 +268,7 @@ def _given_values(reference: Any, table: Table, labels: Sequence[str]) -> dict[i
         return {
             position: reference
             for position in range(len(labels))
-            if _as_numbers(column_values(table, position)) is not None
+            if column_numbers(table, position) is not None
         }
     return dict(enumerate(np.asarray(reference, dtype=object).tolist()))
 
@@ -247,7 +278,7 @@ def _encoded_reference(reference: Any, view: ModelView, labels: Sequence[str]) -
     names = column_names(data)
     if names is not None:
         positions = positions_of(list(labels), names, "the data set passed as reference must hold")
-        data = data.select(data.columns[position] for position in positions)
+        data = select_columns(data, positions)
     elif data.shape[1] != len(labels):
         raise ArgumentError(
             f"reference has {data.shape[1]} columns, but the model is tested on {len(labels)}: "
@@ -256,29 +287,20 @@ def _encoded_reference(reference: Any, view: ModelView, labels: Sequence[str]) -
     return as_table(view.encode(to_native(data)))
 
 
-def _named_row(how: str, table: Table, categorical: frozenset[int]) -> Table:
-    values: dict[int, Any] = {}
-    for position in range(table.shape[1]):
-        column = column_values(table, position)
-        numeric = None if position in categorical else _as_numbers(column)
-        values[position] = (
-            _mode(column) if numeric is None or how == "mode" else _centre(how, numeric)
-        )
-    if is_frame(table):
-        return _with_values(table[:1], table, values)
-    dtype = object if getattr(table, "dtype", None) == object else table.dtype
-    row = np.asarray([[values[position] for position in range(table.shape[1])]], dtype=dtype)
-    return row
-
-
-def _as_numbers(column: Array) -> Array | None:
-    """The column as numbers, None where it holds anything else."""
-    if column.dtype != object:
-        return column
-    present = [value for value in column if not pd.isna(value)]
-    if not all(isinstance(value, int | float | np.number | np.bool_) for value in present):
-        return None
-    return np.asarray([np.nan if pd.isna(value) else float(value) for value in column])
+def _row(
+    how: str, data: Table, table: Table, categorical: frozenset[int], known: Mapping[int, Any]
+) -> Table:
+    """A row of the kind of `table`: values that are known, and the centres of `data` elsewhere."""
+    values = dict(known)
+    for position in range(data.shape[1]):
+        if position not in known:
+            numeric = None if position in categorical else column_numbers(data, position)
+            values[position] = (
+                _mode(column_values(data, position))
+                if numeric is None or how == "mode"
+                else _centre(how, numeric)
+            )
+    return _with_values(table[:1], table, values)
 
 
 def _centre(how: str, column: Array) -> float:
@@ -324,7 +346,7 @@ def _with_values(row: Table, table: Table, values: Mapping[int, Any]) -> Table:
     for position, value in values.items():
         name = table.columns[position]
         dtype = table.schema[name]
-        if is_number(dtype):
+        if is_number(dtype) or column_numbers(table, position) is not None:
             try:
                 number = float(value)
             except (TypeError, ValueError) as error:
@@ -333,11 +355,9 @@ def _with_values(row: Table, table: Table, values: Mapping[int, Any]) -> Table:
                 ) from error
             whole = dtype.is_integer() and number.is_integer()
             kept = dtype if whole or dtype.is_float() else nw.Float64()
-            series.append(
-                nw.new_series(
-                    name, [int(number) if whole else number], kept, backend=table.implementation
-                )
-            )
+            # Written into a value of the column itself, which keeps its native type (nullable, say).
+            own = table.get_column(name)[[0]].cast(kept)
+            series.append(own.scatter(0, int(number) if whole else number))
         else:
             series.append(_observed(table, position, value))
     return row.with_columns(*series) if series else row

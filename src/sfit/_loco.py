@@ -1,30 +1,35 @@
 """Leave one covariate out (Lei et al. 2018): the paper's yardstick, with a refit per feature.
 
-The base side is the model fitted anew without the feature, the full side the model with all of them,
-and beta is 0; the sign test and the interval are those of SFIT.
+The base side is the model fitted anew without the feature, the full side the model with all of
+them, and beta is 0; the sign test and the interval are those of SFIT.
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from tqdm.auto import tqdm
 
-from sfit._arguments import check_choice, check_level
+from sfit._arguments import check_choice, check_flag, check_jobs, check_level
 from sfit._contrast import Contrast, Refit, Reveal
-from sfit._engine import Evaluation, Evidence, Question, gather
+from sfit._differences import Evaluation
+from sfit._engine import Evidence, Question, gather
+from sfit._feature_significance import _too_few_rows as too_few_rows
 from sfit._features import group_columns, positions_of
+from sfit._losses import check_loss
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._problem import Problem, pose
 from sfit._result import SetTest, Settings, SFITResult
 from sfit._rows import Table, Tile, as_table, as_vector, column_names, select_columns, to_native
 from sfit._sign_test import INTERVALS, p_value, ranks
 from sfit._versions import versions
-from sfit.exceptions import ArgumentError, DataError, ModelError
+from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
 from sfit.restrict import SidePredictions
 
 
@@ -72,8 +77,8 @@ def loco_significance(
     -----
     With :math:`\mu_{-j}` the model fitted without feature j, the differences are
     :math:`\Delta_i = L(Y_i, \mu_{-j}(X_i)) - L(Y_i, \mu(X_i))`: Table 2 of the paper. The answer is
-    about the estimator as much as about the model: a feature can be found, or missed, by the luck of
-    two trainings, and of two correlated features each hides the other.
+    about the estimator as much as about the model: a feature can be found, or missed, by the luck
+    of two trainings, and of two correlated features each hides the other.
 
     References
     ----------
@@ -93,25 +98,45 @@ def loco_significance(
     check_level(alpha, "alpha")
     check_choice(correction, "correction", CORRECTIONS)
     check_choice(interval, "interval", INTERVALS)
-    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+    check_jobs(n_jobs)
+    check_flag(progress, "progress")
+    if isinstance(estimator, type) or not (
+        hasattr(estimator, "fit") and hasattr(estimator, "get_params")
+    ):
         raise ArgumentError(
-            "estimator must be a scikit-learn estimator that can be cloned and fitted; got "
-            f"{type(estimator).__name__}."
+            "estimator must be an instance of a scikit-learn estimator, to be cloned and fitted; "
+            f"got {estimator!r}."
         )
+    check_loss(loss)
     train, test = as_table(X_train, "X_train"), as_table(X_test, "X_test")
+    for argument, table in (("X_train", train), ("X_test", test)):
+        if 0 in table.shape:
+            raise DataError(f"{argument} must have rows and columns; got shape {table.shape}.")
     names = column_names(train)
     labels = list(names or (f"x{position}" for position in range(train.shape[1])))
     if features is not None:
         kept = positions_of(features, labels, "features", names is None)
         train, labels = select_columns(train, kept), [labels[position] for position in kept]
-    test = _same_columns(test, labels, names is not None, features)
+    whole, test = test, _same_columns(test, labels, names is not None, features)
     target = as_vector(y_train, "y_train", train.shape[0])
+    observed = as_vector(y_test, "y_test", test.shape[0])
     owners = group_columns(labels, groups, (), names is None)
     if len(owners) < 2:
-        raise ArgumentError("leaving the only feature out leaves nothing to fit; got one feature.")
+        raise ArgumentError(
+            "leaving the only feature out leaves nothing to fit: there must be at least two; "
+            f"got {list(owners)!r}."
+        )
 
-    full = pose(_fit(estimator, train, target), to_native(test), y_test, loss=loss, groups=groups)
-    evaluation, level = full.evaluation(), ranks(len(full.y), alpha, interval)
+    model = _fit(estimator, train, target)
+    # Columns without names keep the numbers that they have among all columns.
+    numbered = names is None and column_names(test) is None
+    rows, chosen = (whole, features) if numbered else (test, None)
+    full = pose(model, to_native(rows), observed, features=chosen, loss=loss, groups=groups)
+    level = ranks(len(full.y), alpha, interval)
+    caveats = too_few_rows(len(full.y), alpha, level)
+    for caveat in caveats:
+        warnings.warn(caveat, SFITWarning, stacklevel=2)
+    evaluation = full.evaluation()
     jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_leave_out)(
             estimator,
@@ -171,7 +196,7 @@ def loco_significance(
         strict=False,
     )
     run = {"versions": versions(), "seconds": time.perf_counter() - started}
-    return SFITResult(tests, (), full.features.names, settings, run=run)
+    return SFITResult(tests, (), full.features.names, settings, caveats, run=run)
 
 
 def _contrasts(full: Problem, owners: Mapping[str, list[int]]) -> list[tuple[Contrast, Any, int]]:
@@ -192,7 +217,7 @@ def _leave_out(
     members: Sequence[int],
     question: Question,
 ) -> Evidence:
-    """Refit without some columns and compare; only the evidence leaves the worker, not the model."""
+    """Refit without some columns and compare; only the evidence leaves the worker, no model."""
     others = [position for position in range(train.shape[1]) if position not in members]
     refit = _fit(estimator, select_columns(train, others), target)
     asked = {"X": to_native(select_columns(test, others)), "y": full.asked["y"]}
@@ -203,8 +228,8 @@ def _leave_out(
     def without(tile: Tile) -> Any:
         return predictions.one(tiles[tile.index], whole)
 
-    sides = SidePredictions(full.view, full.features, {question.contrast.base: without})
-    compared = Evaluation(sides, evaluation.loss, evaluation.unit, evaluation.noise)
+    sides = SidePredictions(full.view, full.features, prepared={question.contrast.base: without})
+    compared = replace(evaluation, predictions=sides)
     return gather(compared, full.rows, [question])[0]
 
 

@@ -6,7 +6,7 @@ of at most 1,000 rows before the real work starts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +15,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from sfit._contrast import Reveal
-from sfit._engine import Evaluation
+from sfit._differences import Evaluation
 from sfit._features import (
     Features,
     check_reference,
+    column_span,
     constant_features,
     group_columns,
     match_reference,
@@ -88,19 +89,24 @@ class Problem:
         problem = pose(model, **self.asked)
         return problem if self.chosen is None else problem.subset(self.chosen)
 
-    def evaluation(self) -> Evaluation:
+    def evaluation(self, fast: bool = True) -> Evaluation:
         """How sides are predicted and compared, after a look at the model's output on a probe."""
         head = Tile(0, self.table[:PROBE_ROWS], self.y[:PROBE_ROWS], None)
-        predictions = SidePredictions(self.view, self.features)
+        direct = SidePredictions(self.view, self.features)
         for side in (Reveal(frozenset()), Reveal(self.features.everything)):
-            output = predictions.one(head, side)
+            output = direct.one(head, side).by_row()
             _check_output(self, output)
             self.loss(head.y, output, 0, signed=True)
+        structure = self.view.structure
         # Trees add up leaf by leaf, each row for itself: what else is in the batch cannot matter.
-        exact = isinstance(self.view.structure, Trees)
-        noise = 0.0 if exact else rounding_noise(self.view, self.features, head)
-        unit = float(np.finfo(output.dtype).eps)
-        return Evaluation(SidePredictions(self.view, self.features), self.loss, unit, noise)
+        exact = isinstance(structure, Trees)
+        return Evaluation(
+            predictions=SidePredictions(self.view, self.features, structure if fast else None),
+            loss=self.loss,
+            n_classes=0 if self.view.classes is None else len(self.view.classes),
+            unit=float(np.finfo(output.dtype).eps),
+            noise=0.0 if exact else rounding_noise(self.view, self.features, head),
+        )
 
 
 def pose(
@@ -144,9 +150,13 @@ def pose(
     view, target = _settle_classes(view, target)
     _check_target(view, target)
     part, parts = _partition(by, whole, view, target)
+    # The user's own rows of y: no loss may change them.
+    target = target.view()
+    target.flags.writeable = False
 
     view, encoded, origin = _masked_space(view, table)
     row = reference_row(reference, view, table, encoded, labels, origin)
+    _check_finite(row, encoded, [labels[source] for source in origin], reference)
     encoded = match_reference(encoded, row)
     settled = Features(
         names=tuple(owners),
@@ -158,6 +168,14 @@ def pose(
         reference=row,
         space="encoded" if isinstance(view, PipelineView) and view.encoded else "original",
         origin="test rows" if isinstance(reference, str) else "given",
+        missing=frozenset(
+            column
+            for column in range(encoded.shape[1])
+            if pd.isna(column_values(encoded, column)).any()
+        ),
+        spans=tuple(
+            column_span(column_values(encoded, column)) for column in range(encoded.shape[1])
+        ),
     )
     caveats = []
     constant = constant_features(settled, encoded)
@@ -211,24 +229,19 @@ def _used_columns(
     view: ModelView, table: Table, features: Sequence[Any] | None, asides: set[int]
 ) -> tuple[list[str], list[int]]:
     """Names and positions of the columns that go to the model, in its order."""
-    names = column_names(table)
+    own = column_names(table)
     width = table.shape[1]
-    if names is None:
-        if view.names is not None and features is None and len(view.names) != width:
-            raise DataError(
-                f"X has {width} columns, but the model was fitted on {len(view.names)}."
-            )
-        own = view.names if view.names is not None and len(view.names) == width else None
-        labels = list(own or (f"x{position}" for position in range(width)))
-        positions = (
-            list(range(width))
-            if features is None
-            else positions_of(features, labels, "features", True)
-        )
-        return [labels[position] for position in positions], positions
+    if own is None:
+        fitted = None if view.names is None else len(view.names)
+        if fitted is not None and features is None and fitted != width:
+            raise DataError(f"X has {width} columns, but the model was fitted on {fitted}.")
+        names = view.names if view.names is not None and fitted == width else None
+        names = names or tuple(f"x{position}" for position in range(width))
+    else:
+        names = own
     if features is not None:
-        positions = positions_of(features, names, "features")
-    elif view.names is not None:
+        positions = _asked_columns(view, features, names, own is None)
+    elif own is not None and view.names is not None:
         missing = [name for name in view.names if name not in names]
         if missing:
             raise DataError(
@@ -239,8 +252,33 @@ def _used_columns(
     else:
         positions = [position for position in range(width) if position not in asides]
     if not positions:
-        raise ArgumentError("features must name at least one column of X.")
+        raise ArgumentError(f"features must name at least one column of X; got {features!r}.")
     return [names[position] for position in positions], positions
+
+
+def _asked_columns(
+    view: ModelView, features: Sequence[Any], names: Sequence[str], unnamed: bool
+) -> list[int]:
+    """Positions of the columns that the user asks for, in the order the model takes them."""
+    if isinstance(features, Set):
+        raise ArgumentError(
+            f"features must be a sequence, in the order in which the model takes them; got the set "
+            f"{features!r}."
+        )
+    positions = positions_of(features, names, "features", unnamed)
+    if view.names is None:
+        return positions
+    asked = {names[position] for position in positions}
+    known = asked.intersection(view.names)
+    if len(known) == len(asked) == len(view.names):
+        return positions_of(view.names, names, "features")
+    # Columns of other names stand for the model's own, one by one; a mixture is a mistake.
+    if known or len(asked) != len(view.names):
+        raise ArgumentError(
+            f"features must name the {len(view.names)} columns that the model was fitted on, "
+            f"{list(view.names[:8])!r}; got {list(features)!r}."
+        )
+    return positions
 
 
 def _masked_space(view: ModelView, table: Table) -> tuple[ModelView, Table, tuple[int, ...]]:
@@ -254,6 +292,25 @@ def _masked_space(view: ModelView, table: Table) -> tuple[ModelView, Table, tupl
         return view, encoded, found
     view = view.whole()
     return view, _encode(view, table), identity
+
+
+def _check_finite(row: Table, encoded: Table, labels: Sequence[str], reference: Any) -> None:
+    """Nothing is frozen at infinity, be it the user's choice or the mean of such values."""
+    for position, label in enumerate(labels):
+        value = column_values(row, position)[0]
+        if not isinstance(value, float | np.floating) or np.isfinite(value):
+            continue
+        if not isinstance(reference, str):
+            if np.isinf(value):
+                raise ArgumentError(f"reference for column {label!r} must be finite; got {value}.")
+            continue
+        infinite = np.isinf(column_values(encoded, position))
+        if infinite.any():
+            raise DataError(
+                f"X is infinite in column {label!r} at {int(infinite.sum())} row(s), the first is "
+                f"row {infinite.argmax()}, so that its {reference} is no reference: remove or clip "
+                "these values, or pass values as reference."
+            )
 
 
 def _encode(view: ModelView, table: Table) -> Table:
@@ -286,10 +343,16 @@ def _settle_classes(view: ModelView, target: Array) -> tuple[ModelView, Array]:
         raise DataError(
             f"y is missing at {int(missing.sum())} row(s), the first is row {missing.argmax()}."
         )
-    if view.classes is None:
-        view = replace(view, classes=np.asarray(sorted(pd.unique(target).tolist())))
-    classes = pd.Index(view.classes)  # type: ignore[arg-type]
-    numbers = classes.get_indexer(pd.Index(target))
+    try:
+        if view.classes is None:
+            view = replace(view, classes=np.asarray(sorted(pd.unique(target).tolist())))
+        classes = pd.Index(view.classes)  # type: ignore[arg-type]
+        numbers = classes.get_indexer(pd.Index(target))
+    except TypeError as error:
+        raise DataError(
+            "y must hold labels of one kind, such as text or whole numbers; got "
+            f"dtype {target.dtype}, of which the first is {target[0]!r}: {error}."
+        ) from error
     if (numbers < 0).any() and target.dtype == bool:
         numbers = classes.get_indexer(pd.Index(target.astype(int)))
     if (numbers < 0).any():
@@ -305,7 +368,10 @@ def _check_target(view: ModelView, target: Array) -> None:
     if view.task == "classification":
         return
     if target.dtype.kind not in "biuf":
-        raise DataError(f"y must hold numbers for a model of regression; got {target.dtype}.")
+        raise DataError(
+            f"y must hold numbers for a model of regression; got dtype {target.dtype}. Use "
+            "y.astype(float) where they are numbers of another kind."
+        )
     if target.ndim > 2:
         raise DataError(f"y must have one or two dimensions; got shape {target.shape}.")
     finite = np.isfinite(target)
@@ -333,14 +399,25 @@ def _partition(
     missing = np.asarray(pd.isna(values))
     if missing.any():
         raise DataError(f"by is missing at row {missing.argmax()}: give every row a part.")
-    codes, found = pd.factorize(values, sort=True)
+    try:
+        codes, found = pd.factorize(values, sort=True)
+    except TypeError as error:
+        raise DataError(
+            "by must hold labels such as text or whole numbers; the first is "
+            f"{values[0]!r}: {error}."
+        ) from error
     if len(found) > 1_000:
         raise ArgumentError(f"by has {len(found)} distinct labels; group them into at most 1,000.")
     return codes, tuple(np.asarray(found).tolist())
 
 
+def _shorten(classes: Array | None) -> str:
+    labels = [] if classes is None else classes.tolist()
+    return ", ".join(map(repr, labels[:8])) + (", ..." if len(labels) > 8 else "")
+
+
 def _check_output(problem: Problem, output: Array) -> None:
-    """The model's output on the probe has the shape and the range that the task asks for."""
+    """The model's output on the probe has the shape that the task asks for."""
     view, y = problem.view, problem.y
     remedy = f" {view.remedy}" if view.remedy else ""
     if view.task == "regression":
@@ -355,15 +432,6 @@ def _check_output(problem: Problem, output: Array) -> None:
     if output.ndim != 2 or output.shape[1] != n_classes:
         raise ModelError(
             f"the model must return one probability per class, {n_classes} of them "
-            f"({view.classes!r}); it returned shape {output.shape}. Say what the classes are with "
-            f"sfit.models.function_model(f, task='classification', classes=...).{remedy}"
-        )
-    sums = output.sum(axis=1)
-    wrong = (output < 0).any(axis=1) | (output > 1).any(axis=1) | (np.abs(sums - 1) > 1e-3)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise ModelError(
-            f"the model's output is not probabilities: row {row} has {output[row].tolist()!r}. "
-            "Convert logits first: sfit.models.torch_model(module, output='logits') for torch, "
-            f"scipy.special.softmax in a function otherwise.{remedy}"
+            f"({_shorten(view.classes)}); it returned shape {output.shape}. Say what the classes "
+            f"are with sfit.models.function_model(f, task='classification', classes=...).{remedy}"
         )

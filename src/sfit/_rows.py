@@ -7,7 +7,7 @@ prediction over data works tile by tile, so that results do not depend on who co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
+from narwhals.exceptions import DuplicateError
 
 from sfit.exceptions import ArgumentError, DataError
 
@@ -67,7 +68,16 @@ class Rows:
 def as_table(X: Any, argument: str = "X") -> Table:
     """The user's rows as a table, without copying them; refused when they are not rows."""
     if sp.issparse(X):
-        return X.tocsc()
+        sparse = X.tocsc()
+        if sparse.dtype.kind in "biu":
+            sparse = sparse.astype(np.float64)
+        if sparse.dtype.kind != "f":
+            raise DataError(f"{argument} must hold numbers; got dtype {sparse.dtype}.")
+        return sparse
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError(
+            f"{argument} is a masked array, whose mask models do not see. Use X.filled(np.nan)."
+        )
     if isinstance(X, np.ndarray | list | tuple):
         array = np.asarray(X)
         if array.ndim != 2:
@@ -85,19 +95,20 @@ def as_table(X: Any, argument: str = "X") -> Table:
         if array.dtype == np.float16:
             array = array.astype(np.float32)
         return array
-    columns = getattr(X, "columns", None)
-    if columns is not None and not callable(columns):
-        labels = [str(column) for column in getattr(X, "column_names", columns)]
-        if len(set(labels)) < len(labels):
-            twice = sorted({label for label in labels if labels.count(label) > 1})
-            raise DataError(f"{argument} has column names that occur more than once: {twice!r}.")
     try:
-        return nw.from_native(X, eager_only=True)
+        table = nw.from_native(X, eager_only=True)
     except TypeError as error:
         raise DataError(
             f"{argument} must be a NumPy array, a sparse matrix, or a pandas, polars or pyarrow "
             f"table held in memory; got {type(X).__name__}."
         ) from error
+    except DuplicateError as error:
+        raise DataError(f"{argument} has column names that occur more than once: {error}") from error
+    labels = [str(column) for column in table.columns]
+    if len(set(labels)) < len(labels):
+        twice = sorted({label for label in labels if labels.count(label) > 1})
+        raise DataError(f"{argument} has column names that occur more than once: {twice!r}.")
+    return table
 
 
 def is_frame(table: Table) -> bool:
@@ -118,7 +129,7 @@ def column_names(table: Table) -> tuple[str, ...] | None:
 def select_columns(table: Table, positions: Sequence[int]) -> Table:
     """Some columns, in the order given."""
     if is_frame(table):
-        return table.select(table.columns[position] for position in positions)
+        return table[:, list(positions)]
     if list(positions) == list(range(table.shape[1])):
         return table
     return table[:, list(positions)]
@@ -148,6 +159,21 @@ def is_number(dtype: Any) -> bool:
     return bool(dtype.is_numeric() or dtype == nw.Boolean)
 
 
+def column_numbers(table: Table, position: int) -> Array | None:
+    """A column as numbers; None where it holds anything else, or categories labelled by numbers."""
+    if is_frame(table):
+        dtype = table.schema[table.columns[position]]
+        if not is_number(dtype) and dtype != nw.Object:
+            return None
+    column = column_values(table, position)
+    if column.dtype != object:
+        return column
+    missing = np.asarray(pd.isna(column))
+    if not all(isinstance(value, int | float | np.number | np.bool_) for value in column[~missing]):
+        return None
+    return np.where(missing, np.nan, column).astype(np.float64)
+
+
 def _missing_as_nan(series: Any) -> Array:
     if series.null_count():
         series = series.cast(nw.Float64)
@@ -157,9 +183,14 @@ def _missing_as_nan(series: Any) -> Array:
 
 def numbers(table: Table) -> Table:
     """A frame of numbers as an array, float32 where every column is; anything else as it is."""
-    if not is_frame(table) or not all(map(is_number, table.schema.values())):
+    if not is_frame(table):
         return table
-    columns = [column_values(table, position) for position in range(table.shape[1])]
+    columns: list[Array] = []
+    for position in range(table.shape[1]):
+        column = column_numbers(table, position)
+        if column is None:
+            return table
+        columns.append(column)
     if not columns:
         return np.empty((table.shape[0], 0))
     out = np.empty((table.shape[0], len(columns)), dtype=np.result_type(*columns), order="F")
@@ -178,13 +209,35 @@ def reveal(reference: Table, table: Table, positions: Sequence[int], rows: Array
         block = reference[[0] * m]
         if not positions:
             return block
-        shown = table.select(table.columns[position] for position in positions)
+        shown = select_columns(table, positions)
         shown = shown if rows is None else shown[rows.tolist()]
         return block.with_columns(*(shown.get_column(name) for name in shown.columns))
     block = np.repeat(reference, m, axis=0)
     for position in positions:
         values = column_values(table, position)
         block[:, position] = values if rows is None else values[rows]
+    return block
+
+
+def with_values(
+    reference: Table, m: int, changes: Mapping[int, tuple[Array, Array]]
+) -> Table:
+    """`m` copies of the reference row, with values of some columns replaced in some rows."""
+    if is_frame(reference):
+        block = reference[[0] * m]
+        series = []
+        for position, (rows, values) in changes.items():
+            name = reference.columns[position]
+            column = np.full(m, column_values(reference, position)[0], dtype=np.float64)
+            column[rows] = values
+            series.append(
+                nw.new_series(name, column, nw.Float64(), backend=reference.implementation)
+            )
+        return block.with_columns(*series)
+    dtype = np.result_type(reference.dtype, *(values.dtype for _, values in changes.values()))
+    block = np.repeat(reference.astype(dtype), m, axis=0)
+    for position, (rows, values) in changes.items():
+        block[rows, position] = values
     return block
 
 

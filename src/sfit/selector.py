@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import train_test_split
@@ -19,8 +20,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from sfit._arguments import as_seed, check_flag, check_share
 from sfit._feature_significance import feature_significance
+from sfit._features import positions_of
 from sfit._result import SFITResult
+from sfit._rows import as_table, as_vector, column_names
+from sfit.exceptions import ArgumentError, DataError, ModelError
+from sfit.models import as_view
 
 __all__ = ["SFITSelector"]
 
@@ -28,8 +34,8 @@ __all__ = ["SFITSelector"]
 class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     """Keep the features that a model significantly uses.
 
-    A clone of the estimator is fitted on a part of the rows and tested on the rest; a prefit model is
-    tested on all of them. Features that are significant at any order are kept.
+    A clone of the estimator is fitted on a part of the rows and tested on the rest; a prefit model
+    is tested on all of them. Features that are significant at any order are kept.
 
     Parameters
     ----------
@@ -53,6 +59,8 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     result_ : SFITResult
         The test.
+    support_ : ndarray of bool of shape (columns,)
+        Which columns are kept.
     estimator_ : estimator
         The fitted model.
     n_features_in_ : int
@@ -62,7 +70,8 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    Section 4 of the paper selects the features of a credit model like this and fits it anew on them.
+    Section 4 of the paper selects the features of a credit model like this, and fits it anew on
+    them.
 
     Examples
     --------
@@ -126,18 +135,38 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         SFITSelector
             Itself.
         """
+        check_flag(self.prefit, "prefit")
+        check_share(self.test_size, "test_size")
+        seed = as_seed(self.random_state)
+        if isinstance(self.estimator, type) or not (self.prefit or hasattr(self.estimator, "fit")):
+            raise ArgumentError(
+                f"estimator must be an instance of an estimator, to be cloned and fitted (a fitted "
+                f"model with prefit=True); got {self.estimator!r}."
+            )
+        self._check_rows(X, y)
         validate_data(self, X, skip_check_array=True)
         reference = self.reference
         if self.prefit:
-            check_is_fitted(self.estimator)
+            if fit_params:
+                raise ArgumentError(
+                    f"{', '.join(fit_params)} would be passed to the estimator's fit, but with "
+                    "prefit=True nothing is fitted: leave it out."
+                )
             self.estimator_, tested = self.estimator, (X, y)
             reference = "mean" if reference is None else reference
         else:
-            params = process_routing(self, "fit", **fit_params).estimator.fit
-            rows, held_out = self._split(X, y)
+            rows, held_out = self._split(X, y, seed)
             X_fit = _safe_indexing(X, rows)
-            params = _check_method_params(X, params, rows)
-            self.estimator_ = clone(self.estimator).fit(X_fit, _safe_indexing(y, rows), **params)
+            params = _check_method_params(X, self._routed(fit_params), rows)
+            try:
+                self.estimator_ = clone(self.estimator).fit(
+                    X_fit, _safe_indexing(y, rows), **params
+                )
+            except Exception as error:
+                raise ModelError(
+                    f"{type(self.estimator).__name__} could not be fitted on {len(rows)} of the "
+                    f"rows: {type(error).__name__}: {error}"
+                ) from error
             tested = (_safe_indexing(X, held_out), _safe_indexing(y, held_out))
             reference = X_fit if reference is None else reference
         self.result_: SFITResult = feature_significance(  # type: ignore[assignment]
@@ -154,30 +183,58 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             n_partners=self.n_partners,
             strict=self.strict,
             n_jobs=self.n_jobs,
-            random_state=self.random_state,
+            random_state=seed,
         )
+        self.support_ = self._supported(X)
         return self
 
-    def _split(self, X: Any, y: Any) -> Sequence[npt.NDArray[np.intp]]:
+    def _check_rows(self, X: Any, y: Any) -> None:
+        if y is None:
+            raise DataError("SFITSelector requires y to be passed, but the target y is None.")
+        try:
+            n = _num_samples(X)
+        except TypeError as error:
+            raise DataError(
+                f"X must be an array or a frame of rows held in memory; got {type(X).__name__}."
+            ) from error
+        as_vector(y, "y", n)
+
+    def _routed(self, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """What the estimator's fit asks for; without metadata routing, all that was passed."""
+        if not get_config()["enable_metadata_routing"]:
+            return fit_params
+        return dict(process_routing(self, "fit", **fit_params).estimator.fit)
+
+    def _split(self, X: Any, y: Any, seed: int) -> Sequence[npt.NDArray[np.intp]]:
         n = _num_samples(X)
         labels = np.asarray(y) if is_classifier(self.estimator) else None
         if labels is not None and np.unique(labels, return_counts=True)[1].min() < 2:
             labels = None
-        return train_test_split(  # type: ignore[no-any-return]
-            np.arange(n), test_size=self.test_size, random_state=self.random_state, stratify=labels
-        )
+        try:
+            return train_test_split(  # type: ignore[no-any-return]
+                np.arange(n), test_size=self.test_size, random_state=seed % 2**32, stratify=labels
+            )
+        except ValueError as error:
+            raise DataError(
+                f"{n} rows cannot be split into rows to fit and rows to test: {error}"
+            ) from error
 
-    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
-        check_is_fitted(self, "result_")
-        names = getattr(self, "feature_names_in_", None)
-        labels = [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
+    def _supported(self, X: Any) -> npt.NDArray[np.bool_]:
+        """Which columns belong to a feature that was found."""
+        names = column_names(as_table(X))
+        own = as_view(self.estimator_, self.loss).names
+        numbered = tuple(f"x{position}" for position in range(self.n_features_in_))
+        labels = names or own or numbered
         selected = set(self.result_.selected)
         for group, columns in (self.groups or {}).items():
             if str(group) in selected:
-                selected |= {
-                    labels[c] if names is None and isinstance(c, int) else c for c in columns
-                }
+                members = positions_of(columns, labels, "groups", names is None)
+                selected.update(labels[position] for position in members)
         return np.asarray([label in selected for label in labels])
+
+    def _get_support_mask(self) -> npt.NDArray[np.bool_]:
+        check_is_fitted(self, "support_")
+        return self.support_
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Parameters of `fit` go to the estimator's `fit`."""
@@ -188,8 +245,9 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.input_tags.sparse = inner.input_tags.sparse
+        if isinstance(self.estimator, BaseEstimator):
+            inner = get_tags(self.estimator)
+            tags.input_tags.allow_nan = inner.input_tags.allow_nan
+            tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags.required = True
         return tags

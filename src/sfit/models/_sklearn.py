@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.ensemble._forest import ForestClassifier, ForestRegressor
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -107,12 +110,13 @@ class PipelineView(ModelView):
 def view(model: Any, loss: Any) -> ModelView | None:
     """View a scikit-learn estimator; None if it is not one."""
     if isinstance(model, BaseSearchCV):
-        return view(_fitted(model).best_estimator_, loss)
+        return _models().as_view(_fitted(model).best_estimator_, loss)
     if not isinstance(model, BaseEstimator):
         return None
     _fitted(model)
     if isinstance(model, Pipeline):
         return _pipeline(model, loss)
+    model = _summed_in_order(model)
     names = getattr(model, "feature_names_in_", None)
     names = None if names is None else tuple(map(str, names))
     if is_classifier(model):
@@ -148,6 +152,23 @@ def view(model: Any, loss: Any) -> ModelView | None:
     )
 
 
+def _summed_in_order(model: Any) -> Any:
+    """A forest that adds its trees up in one thread.
+
+    With several, the order of the sum and so its last bit changes from call to call. The copy shares
+    its trees with the user's model, which keeps its own setting.
+    """
+    if isinstance(model, ForestClassifier | ForestRegressor) and model.n_jobs not in (None, 1):
+        model = copy(model)
+        model.n_jobs = 1
+    return model
+
+
+def _models() -> Any:
+    """The package that dispatches to this file; it imports us, so not at the top."""
+    return import_module("sfit.models")
+
+
 def _fitted(model: Any) -> Any:
     try:
         check_is_fitted(model)
@@ -157,9 +178,7 @@ def _fitted(model: Any) -> Any:
 
 
 def _pipeline(model: Pipeline, loss: Any) -> ModelView:
-    from sfit.models import as_view
-
-    tail = as_view(model[-1], loss)
+    tail = _models().as_view(model[-1], loss)
     if len(model) == 1:
         return tail
     names = getattr(model, "feature_names_in_", None)

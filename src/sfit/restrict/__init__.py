@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sfit._contrast import Reveal, Side
+from sfit._contrast import Reveal, Side, same_prediction
 from sfit._features import Features
-from sfit._rows import Tile
-from sfit.models import ModelView
+from sfit._rows import Tile, is_frame, take_rows
+from sfit.exceptions import SFITWarning
+from sfit.models import Dense, ModelView, Trees
 from sfit.restrict._direct import Memory, predict_directly
+from sfit.restrict._prediction import Prediction, Restricted
+from sfit.restrict._relu import is_computable, is_piecewise_linear, make_polyline, make_update
+from sfit.restrict._trees import make_cells
 
 Array = npt.NDArray[Any]
-Restricted = Callable[[Tile], Array]
-"""Predictions of one side for the rows of a tile."""
+
+VERIFIED_ROWS, VERIFIED_SIDES = 32, 16
+"""A fast route is compared with the model itself on so many rows of so many sides."""
+
+ROUNDING_ROOM = 128.0
+"""How much more rounding a network may show that is computed in other steps than its own."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +35,14 @@ class SidePredictions:
 
     view: ModelView
     features: Features
-    prepared: Mapping[Side, Restricted] = field(default_factory=dict)
+    structure: Dense | Trees | None = None
+    """The inside of the model, where fast routes may use it."""
+    prepared: dict[Side, Restricted] = field(default_factory=dict)
     """Sides that have a function of their own; the model itself is asked for all others."""
     memory: Memory = field(default_factory=Memory)
 
-    def __call__(self, tile: Tile, sides: Sequence[Side]) -> Iterator[tuple[Side, Array]]:
-        """Each distinct side with its predictions, which are to be used before the next is asked."""
+    def __call__(self, tile: Tile, sides: Sequence[Side]) -> Iterator[tuple[Side, Prediction]]:
+        """Each distinct side with its predictions."""
         distinct = list(dict.fromkeys(sides))
         for side in distinct:
             if side in self.prepared:
@@ -39,9 +50,93 @@ class SidePredictions:
         direct = [s for s in distinct if isinstance(s, Reveal) and s not in self.prepared]
         yield from predict_directly(self.view, self.features, tile, direct, self.memory)
 
-    def one(self, tile: Tile, side: Side) -> Array:
+    def one(self, tile: Tile, side: Side) -> Prediction:
         """Predictions of a single side."""
         return next(self(tile, [side]))[1]
+
+    def prepare(self, sides: Sequence[Side], tile: Tile, n: int, unit: float, noise: float) -> str:
+        """Make the functions of sides that a fast route serves; say which route it is.
+
+        The first tile is only used to verify: on a sample of its rows the route must give what the
+        model gives, but for rounding.
+        """
+        new = [
+            side
+            for side in dict.fromkeys(sides)
+            if isinstance(side, Reveal)
+            and side not in self.prepared
+            and self.features.shown(side.shown)
+        ]
+        route, functions = fast_route(self, new, n)
+        if functions and not self._verified(functions, tile, unit, noise):
+            warnings.warn(
+                f"the fast route {route!r} does not reproduce this model's predictions: the model "
+                "itself is asked for every row, which is slower but right.",
+                SFITWarning,
+                stacklevel=2,
+            )
+            return "direct"
+        self.prepared.update(functions)
+        return route if functions else "direct"
+
+    def _verified(
+        self, functions: dict[Side, Restricted], tile: Tile, unit: float, noise: float
+    ) -> bool:
+        rows = np.unique(np.linspace(0, len(tile) - 1, VERIFIED_ROWS).astype(np.intp))
+        sample = Tile(tile.index, take_rows(tile.X, rows), tile.y[rows], None)
+        sides = list(functions)[:: max(1, len(functions) // VERIFIED_SIDES)]
+        own = predict_directly(
+            self.view,
+            self.features,
+            sample,
+            [side for side in sides if isinstance(side, Reveal)],
+            Memory(),
+        )
+        for side, expected in own:
+            a, b = functions[side](sample).by_row(), expected.by_row()
+            # Cells repeat the model's own predictions; a network is computed anew, in other steps.
+            exact = isinstance(self.structure, Trees)
+            room = 0.0 if exact else ROUNDING_ROOM
+            if a.shape != b.shape or not same_prediction(a, b, room * unit, room * noise).all():
+                return False
+        return True
+
+
+def fast_route(
+    predictions: SidePredictions, sides: Sequence[Reveal], n: int
+) -> tuple[str, dict[Side, Restricted]]:
+    """The route that the model's structure allows, and its functions.
+
+    What a side costs, in rows that the model predicts: directly, one per distinct row, at most n; with
+    cells, one per cell, before the data are seen; along a polyline none. An updated first layer saves
+    the inputs that are not revealed: it pays when these are most of the network's work.
+    """
+    structure, features = predictions.structure, predictions.features
+    functions: dict[Side, Restricted] = {}
+    if isinstance(structure, Trees):
+        functions.update(make_cells(predictions.view, structure, features, sides, n // 4))
+        return "cells", functions
+    if not isinstance(structure, Dense) or is_frame(features.reference):
+        return "direct", functions
+    reference = np.asarray(features.reference[0], dtype=np.float64)
+    dtype = np.dtype(structure.layers[0][0].dtype)
+    sizes = [weights.shape for weights, *_ in structure.layers]
+    later = sum(inputs * units for inputs, units in sizes[1:])
+    used = set()
+    for side in sides:
+        columns = tuple(features.shown(side.shown))
+        if features.missing.intersection(columns):
+            continue
+        if len(columns) == 1 and is_piecewise_linear(structure):
+            span = features.spans[columns[0]]
+            functions[side] = make_polyline(structure, reference, columns[0], span, dtype)
+            used.add("polyline")
+        elif is_computable(structure):
+            update, whole = (k * sizes[0][1] + later for k in (len(columns), sizes[0][0]))
+            if 2 * update < whole:
+                functions[side] = make_update(structure, reference, columns, dtype)
+                used.add("update")
+    return " and ".join(sorted(used)) or "direct", functions
 
 
 def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
@@ -50,13 +145,12 @@ def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
     It is what a library's own arithmetic can change in a prediction without any feature changing.
     """
     everything = Reveal(features.everything)
-    head = Tile(0, tile.X[:64], tile.y[:64], None)
     predictions = SidePredictions(view, features)
-    together = predictions.one(head, everything)
+    together = predictions.one(Tile(0, tile.X[:64], tile.y[:64], None), everything).by_row()
     alone = np.concatenate(
         [
-            predictions.one(Tile(0, head.X[i : i + 1], head.y[i : i + 1], None), everything)
-            for i in range(len(head))
+            predictions.one(Tile(0, tile.X[i : i + 1], tile.y[i : i + 1], None), everything).values
+            for i in range(min(64, len(tile)))
         ]
     )
     return float(np.max(np.abs(together - alone)))

@@ -7,6 +7,7 @@ predictions, not n. Sides with few distinct rows share one call.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +17,10 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal
 from sfit._features import Features
-from sfit._rows import Table, Tile, distinct_rows, is_frame, reveal, take_rows, to_native
+from sfit._rows import Table, Tile, distinct_rows, is_frame, reveal, to_native
 from sfit.exceptions import ModelError
 from sfit.models import ModelView
+from sfit.restrict._prediction import Prediction
 
 Array = npt.NDArray[Any]
 
@@ -37,15 +39,17 @@ by this rule alone, never by what else is cached or who computes it.
 class Memory:
     """Predictions of large sides, kept from one order to the next while they fit the budget."""
 
-    held: dict[tuple[int, Reveal], Array] = field(default_factory=dict)
+    held: dict[tuple[int, Reveal], Prediction] = field(default_factory=dict)
     used: int = 0
 
-    def keep(self, tile: Tile, side: Reveal, predictions: Array) -> None:
+    def keep(self, tile: Tile, side: Reveal, prediction: Prediction) -> None:
         """Keep what fits; what does not is computed again, to the same bits."""
         key = tile.index, side
-        if key not in self.held and self.used + predictions.nbytes <= CALL_BYTES:
-            self.held[key] = predictions
-            self.used += predictions.nbytes
+        size = prediction.values.nbytes
+        size += 0 if prediction.codes is None else prediction.codes.nbytes
+        if key not in self.held and self.used + size <= CALL_BYTES:
+            self.held[key] = prediction
+            self.used += size
 
     def __getstate__(self) -> dict[str, Any]:
         """Another process starts with an empty memory: it is not worth sending."""
@@ -59,12 +63,12 @@ class _Small:
     side: Reveal
     rows: Array
     codes: Array | None
-    """None where there is but one row, the same for all."""
+    """None where all rows are distinct, or are one row."""
 
 
 def predict_directly(
     view: ModelView, features: Features, tile: Tile, sides: Sequence[Reveal], memory: Memory
-) -> Iterator[tuple[Reveal, Array]]:
+) -> Iterator[tuple[Reveal, Prediction]]:
     """Each side with its predictions for the rows of the tile."""
     small: list[_Small] = []
     for side in sides:
@@ -79,14 +83,12 @@ def predict_directly(
         rows = None if found is None else found[0]
         if (len(tile) if rows is None else len(rows)) <= STACK_ROWS:
             rows = np.arange(len(tile)) if rows is None else rows
-            codes = np.arange(len(tile)) if found is None else found[1]
-            small.append(_Small(side, rows, codes))
+            small.append(_Small(side, rows, None if found is None else found[1]))
             continue
-        predictions = _large(view, features, tile, side, rows)
-        if found is not None:
-            predictions = predictions[found[1]]
-        memory.keep(tile, side, predictions)
-        yield side, predictions
+        values = _large(view, features, tile, side, rows)
+        prediction = Prediction(values, None if found is None else found[1], len(tile))
+        memory.keep(tile, side, prediction)
+        yield side, prediction
     yield from _stacked(view, features, tile, small)
 
 
@@ -108,7 +110,7 @@ def _large(
 
 def _stacked(
     view: ModelView, features: Features, tile: Tile, small: Sequence[_Small]
-) -> Iterator[tuple[Reveal, Array]]:
+) -> Iterator[tuple[Reveal, Prediction]]:
     """Predictions of sides with few distinct rows, as many of them in one call as may share it."""
     start = 0
     while start < len(small):
@@ -125,10 +127,7 @@ def _stacked(
         predictions = _call(view, features, tile, _concatenate(blocks), owners)
         for item in stack:
             own, predictions = predictions[: len(item.rows)], predictions[len(item.rows) :]
-            if item.codes is None:
-                yield item.side, np.broadcast_to(own[0], (len(tile), *own.shape[1:]))
-            else:
-                yield item.side, own[item.codes]
+            yield item.side, Prediction(own, item.codes, len(tile))
         start = stop
 
 
@@ -143,13 +142,65 @@ def _call(
     m = block.shape[0]
     sides = [features.named(side.shown) for side, _ in owners]
     try:
-        predictions = np.asarray(view.predict(to_native(block)))
+        predictions = _ask(view, block)
+    except ModelError:
+        raise
     except Exception as error:
         raise ModelError(
             f"the model failed on {m} masked rows of rows {tile.start} to "
             f"{tile.start + len(tile) - 1}, with {sides[0]!r} revealed: {type(error).__name__}: "
             f"{error}"
         ) from error
+    predictions = checked(predictions, m)
+    finite = np.isfinite(predictions)
+    if not finite.all():
+        row, shown = _whose(~finite, tile, owners, sides)
+        raise ModelError(
+            f"the model's prediction for row {row} is not finite with {shown!r} revealed and all "
+            "other features at their reference: choose another reference, or remove the row."
+        )
+    if view.task == "classification" and predictions.ndim == 2:
+        wrong = (predictions < 0) | (predictions > 1)
+        wrong |= np.abs(predictions.sum(axis=1, keepdims=True) - 1) > 1e-3
+        if wrong.any():
+            row, shown = _whose(wrong, tile, owners, sides)
+            first = predictions[wrong.any(axis=1).argmax()]
+            raise ModelError(
+                f"the model's output is not probabilities: row {row} has {first.tolist()!r} with "
+                f"{shown!r} revealed. Convert logits first: sfit.models.torch_model(module, "
+                "output='logits') for torch, scipy.special.softmax in a function otherwise. "
+                f"{view.remedy}".rstrip()
+            )
+    return predictions
+
+
+def _ask(view: ModelView, block: Table) -> Any:
+    """Ask the model; where it cannot take a single row (a squeeze, say), ask for the row twice."""
+    if block.shape[0] > 1:
+        return view.predict(to_native(block))
+    with suppress(Exception):
+        predictions = view.predict(to_native(block))
+        if len(predictions) == 1:
+            return predictions
+    return checked(view.predict(to_native(_concatenate([block, block]))), 2)[:1]
+
+
+def _whose(
+    wrong: Array, tile: Tile, owners: Sequence[tuple[Reveal, Array]], sides: Sequence[Any]
+) -> tuple[int, Any]:
+    """Global number of the first row that is wrong, and what was revealed of it."""
+    first = int((wrong if wrong.ndim == 1 else wrong.any(axis=1)).argmax())
+    for (_, rows), shown in zip(owners, sides, strict=True):
+        if first < len(rows):
+            return tile.start + int(rows[first]), shown
+        first -= len(rows)
+    raise IndexError(first)
+
+
+def checked(answer: Any, m: int) -> Array:
+    """Predictions as floats, one row of them per row; anything else is refused."""
+    # A copy: some models use one array for all answers, and a view would keep its rows alive.
+    predictions: Array = np.array(answer)
     if predictions.ndim == 2 and predictions.shape[1] == 1:
         predictions = predictions[:, 0]
     if predictions.ndim not in (1, 2) or len(predictions) != m:
@@ -161,18 +212,7 @@ def _call(
         predictions = predictions.astype(np.float64)
     if predictions.dtype.kind != "f":
         raise ModelError(f"the model must predict numbers; got dtype {predictions.dtype}.")
-    finite = np.isfinite(predictions)
-    if not finite.all():
-        bad = int(np.flatnonzero(~finite if finite.ndim == 1 else ~finite.all(axis=1))[0])
-        for (_, rows), shown in zip(owners, sides, strict=True):
-            if bad < len(rows):
-                row = tile.start + int(rows[bad])
-                raise ModelError(
-                    f"the model's prediction for row {row} is not finite with {shown!r} revealed "
-                    "and all other features at their reference: choose another reference, or remove "
-                    "the row."
-                )
-            bad -= len(rows)
+    predictions.flags.writeable = False
     return predictions
 
 
