@@ -162,9 +162,7 @@ def test_squared_error_has_the_signs_of_absolute_error_at_its_own_beta(seed, bet
     """(1 - b)^2 a^2 > c^2 exactly when (1 - b) a > c: squared at 1 - (1 - b)^2."""
     model, X, y = rows(seed)
     absolute = sfit.feature_significance(model, X, y, beta=beta)
-    squared = sfit.feature_significance(
-        model, X, y, beta=1 - (1 - beta) ** 2, loss="squared_error"
-    )
+    squared = sfit.feature_significance(model, X, y, beta=1 - (1 - beta) ** 2, loss="squared_error")
     assert n_positive(absolute) == n_positive(squared)
     for a, s in zip(absolute.tests, squared.tests, strict=True):
         assert 1 - (1 - a.beta_max) ** 2 == pytest.approx(s.beta_max, rel=1e-9, nan_ok=True)

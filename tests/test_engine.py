@@ -215,7 +215,7 @@ def test_each_side_is_predicted_once():
     result = sfit.feature_significance(
         counted, X, y, max_order=2, exhaustive=True, strict=True, n_jobs=1
     )
-    shown = {tuple("x0 x1 x2 x3".split().index(name) for name in t.term) for t in result.tests}
+    shown = {tuple(["x0", "x1", "x2", "x3"].index(name) for name in t.term) for t in result.tests}
     assert set(calls) >= shown
     assert set(calls.values()) == {1}
     # Beside the sets tested only what the gates reveal: all columns, and those found.
@@ -257,7 +257,7 @@ def test_a_dummy_costs_two_rows():
     assert result.tests[0].significant
 
 
-# ------------------------------------------------------------------------------------ what goes wrong
+# -------------------------------------------------------------------------------- what goes wrong
 
 
 def test_a_late_fault_names_its_row(monkeypatch):

@@ -255,7 +255,7 @@ def test_a_callable_of_classification_gets_class_numbers_and_probabilities():
 
 def test_names_are_checked_against_the_task():
     """An unknown name, or a loss of the other task, is an ArgumentError that lists what fits."""
-    with pytest.raises(ArgumentError, match="'absolute_error'.*got 'mse'"):
+    with pytest.raises(ArgumentError, match=r"'absolute_error'.*got 'mse'"):
         check_loss("mse")
     with pytest.raises(ArgumentError, match="callable"):
         check_loss(None)

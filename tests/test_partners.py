@@ -140,9 +140,11 @@ def test_a_mapping_names_candidates_in_order(named):
     """Only the pairs that it names are tested; n_partners cuts its lists."""
     X, y = named
     partners = {"a": ["b", "c"], "e": ["d"]}
-    assert pairs(
-        sfit.feature_significance(product, X, y, max_order=2, partners=partners)
-    ) == [("a", "b"), ("a", "c"), ("d", "e")]
+    assert pairs(sfit.feature_significance(product, X, y, max_order=2, partners=partners)) == [
+        ("a", "b"),
+        ("a", "c"),
+        ("d", "e"),
+    ]
     assert pairs(
         sfit.feature_significance(product, X, y, max_order=2, partners=partners, n_partners=1)
     ) == [("a", "b"), ("d", "e")]
@@ -176,7 +178,7 @@ def test_n_partners_limits_every_order(named):
 
 def test_a_linear_model_has_a_structure_too(rows):
     """One layer: the score is the product of the sizes of two coefficients."""
-    X, y = rows
+    X, _ = rows
     linear = LinearRegression().fit(X, X @ [1.0, -2.0, 3.0, 0.0, 0.0])
     scores = interaction_scores(as_view(linear).structure, features([[j] for j in range(5)]))
     assert scores[0, 1] == pytest.approx(2.0)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA
@@ -191,8 +190,18 @@ def test_a_product_that_is_rarely_seen_is_found_out():
     X = (rng.uniform(size=(4_000, 3)) < [0.01, 0.012, 0.5]).astype(float)
     X[2_000, :2] = 1
     y = X[:, 2] + rng.normal(size=4_000)
-    pipeline = make_pipeline(PolynomialFeatures(interaction_only=True), Ridge()).fit(X, y)
+    product = FunctionTransformer(lambda Z: np.column_stack([Z, Z[:, 0] * Z[:, 1]]))
+    pipeline = make_pipeline(product, Ridge()).fit(X, y)
     assert sfit.feature_significance(pipeline, X, y).settings.space == "original"
+
+
+def test_an_encoder_that_looks_at_the_whole_batch_runs_as_a_whole():
+    """Centred on the rows at hand, columns move one by one and yet cannot be mixed freely."""
+    X, y = houses()
+    numeric = X[["area", "age", "noise"]].to_numpy()
+    centred = FunctionTransformer(lambda Z: Z - Z.mean(axis=0))
+    pipeline = make_pipeline(centred, Ridge()).fit(numeric, y)
+    assert sfit.feature_significance(pipeline, numeric, y).settings.space == "original"
 
 
 def test_imputing_each_column_by_itself_is_masked_behind_it():
@@ -243,15 +252,18 @@ def test_a_grid_search_is_its_best_pipeline(fitted):
 
 
 @pytest.mark.parametrize("output", ["default", "pandas", "polars"])
-@pytest.mark.parametrize("rows", [lambda X: X, pl.DataFrame], ids=["pandas", "polars"])
-def test_frames_between_the_steps(fitted, output, rows):
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_frames_between_the_steps(fitted, output, kind):
     """set_output and the user's kind of frame do not matter."""
+    if "polars" in (output, kind):
+        pytest.importorskip("polars")
     pipeline, X, y = fitted
     expected = sfit.feature_significance(pipeline, X, y)
     again = make_pipeline(encoder(sparse_output=False), Ridge()).set_output(transform=output)
     training = houses()[0][:700]
     again.fit(training, houses()[1][:700])
-    got = sfit.feature_significance(again, rows(X), y)
+    rows = X if kind == "pandas" else pytest.importorskip("polars").DataFrame(X)
+    got = sfit.feature_significance(again, rows, y)
     assert got.settings.space == "encoded"
     assert [t.n_positive for t in got.tests] == [t.n_positive for t in expected.tests]
 
@@ -354,7 +366,7 @@ def test_a_data_set_as_reference_is_encoded_before_its_means_are_taken():
     """The training set behind the encoder: shares of categories, means of scaled numbers."""
     X, y = houses()
     pipeline = make_pipeline(encoder(), Ridge()).fit(X[:700], y[:700])
-    for training in (X[:700], pl.DataFrame(X[:700]), X[:700][["noise", "city", "area", "age"]]):
+    for training in (X[:700], X[:700][["noise", "city", "area", "age"]]):
         result = sfit.feature_significance(pipeline, X[700:], y[700:], reference=training)
         Z = pipeline[:-1].transform(X)
         frozen = Z[:700].mean(axis=0)

@@ -55,9 +55,7 @@ def assert_median(test, median, error):
 def test_population_values_of_the_perfect_model(many_rows, beta):
     """Medians, shares of positive differences, and both gates, at three betas."""
     X, y = many_rows
-    result = sfit.feature_significance(
-        interactions_mean, X, y, reference=0, beta=beta, max_order=3
-    )
+    result = sfit.feature_significance(interactions_mean, X, y, reference=0, beta=beta, max_order=3)
     assert result.significant[1] == [("X1",), ("X3",)]
     assert {("X1", "X2"), ("X4", "X5")} <= set(result.significant[2])
     if beta:
@@ -97,9 +95,7 @@ def test_ignored_and_paired_features_alone_are_never_positive(many_rows, beta):
 def test_population_values_at_beta_one_tenth(many_rows):
     """At 0.1 only X1 is found alone; X3 only given X1, where more of the loss is its own."""
     X, y = many_rows
-    result = sfit.feature_significance(
-        interactions_mean, X, y, reference=0, beta=0.1, max_order=2
-    )
+    result = sfit.feature_significance(interactions_mean, X, y, reference=0, beta=0.1, max_order=2)
     assert result.significant == {1: [("X1",)], 2: [("X1", "X3")]}
     for names, (median, share) in (AT_ONE_TENTH | PAIRS_AT_ONE_TENTH).items():
         test = test_of(result, *names)
@@ -255,9 +251,7 @@ def test_exhaustive_plans_every_set_and_gates_do_not_stop_it():
 def test_a_set_of_found_features_must_beat_each_part_of_it():
     """Both a and b are found alone: (a, b) reports the worse of its two contrasts."""
     X, y = noisy()
-    result = sfit.feature_significance(
-        product_model, X, y, beta=0.01, max_order=2, exhaustive=True
-    )
+    result = sfit.feature_significance(product_model, X, y, beta=0.01, max_order=2, exhaustive=True)
     assert result.significant[1] == [("a",), ("b",)]
     pair = test_of(result, "a", "b")
     singles = {

@@ -1,4 +1,4 @@
-"""The sign test against exact enumeration, SciPy's binomial test and the numbers of STATISTICS.md."""
+"""The sign test against enumeration, SciPy's binomial test and the numbers of STATISTICS.md."""
 
 import math
 from fractions import Fraction
@@ -114,9 +114,7 @@ def test_asymptotic_ranks_are_those_of_algorithm_1(n, alpha):
 
 def test_asymptotic_ranks_differ_from_the_exact_at_37_sizes():
     """n <= 5, where no exact interval exists, and 32 more, one rank wider on each side."""
-    pairs = [
-        (n, ranks(n, 0.05, "exact"), ranks(n, 0.05, "asymptotic")) for n in range(1, 5001)
-    ]
+    pairs = [(n, ranks(n, 0.05, "exact"), ranks(n, 0.05, "asymptotic")) for n in range(1, 5001)]
     differing = [n for n, exact, paper in pairs if exact[:2] != paper[:2]]
     assert len(differing) == 37
     assert differing[:8] == [1, 2, 3, 4, 5, 17, 44, 67]

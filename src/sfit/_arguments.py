@@ -13,14 +13,9 @@ from sfit.exceptions import ArgumentError
 
 
 def check_level(value: Any, argument: str) -> None:
-    """A level lies strictly between 0 and 1."""
+    """A level, or a share of the rows, lies strictly between 0 and 1."""
     if not _is_number(value) or not 0 < value < 1:
         raise ArgumentError(f"{argument} must lie strictly between 0 and 1; got {value!r}.")
-
-
-def check_share(value: Any, argument: str) -> None:
-    """A share of the rows lies strictly between 0 and 1."""
-    check_level(value, argument)
 
 
 def check_whole(value: Any, argument: str, *, optional: bool = False) -> None:
@@ -45,8 +40,8 @@ def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
         )
 
 
-def check_beta(value: Any, argument: str = "beta") -> float:
-    """A beta lies between 0 and 1."""
+def check_unit(value: Any, argument: str) -> float:
+    """A beta or a probability lies between 0 and 1."""
     if not _is_number(value) or not 0 <= value <= 1:
         raise ArgumentError(f"{argument} must lie between 0 and 1; got {value!r}.")
     return float(value)
@@ -61,12 +56,12 @@ def check_betas(beta: Any, max_order: int) -> tuple[float, ...] | None:
             f"beta must be a number, one number per order, or 'auto'; got {beta!r}."
         )
     if not isinstance(beta, Sequence | np.ndarray | pd.Series) or getattr(beta, "ndim", 1) == 0:
-        return (check_beta(beta),) * max_order
+        return (check_unit(beta, "beta"),) * max_order
     if len(beta) != max_order:
         raise ArgumentError(
             f"beta must hold one number per order, max_order={max_order} of them; got {beta!r}."
         )
-    return tuple(check_beta(one) for one in beta)
+    return tuple(check_unit(one, "beta") for one in beta)
 
 
 def check_flag(value: Any, argument: str) -> None:

@@ -1,8 +1,9 @@
 """beta from the data: the smallest at which random models find no more than chance (section 2.2).
 
 With the same random models at every beta, a test of theirs rejects exactly while beta is below its
-threshold, the c-th largest relative improvement (c: the critical count). One selection per model and
-feature gives the rejection rate as an exact step function of beta: no grid, and no second prediction.
+threshold, the c-th largest relative improvement (c: the critical count). One selection per model
+and feature gives the rejection rate as an exact step function of beta: no grid, and no second
+prediction.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfit._arguments import as_seed, check_beta, check_level, check_whole
+from sfit._arguments import as_seed, check_unit, check_level, check_whole
 from sfit._contrast import Contrast, Reveal
 from sfit._engine import Question, gather
 from sfit._problem import Problem, pose
@@ -69,8 +70,8 @@ def choose_beta(
         A larger beta is not accepted: then there is an error that shows the curve.
     random_model : callable, optional
         ``rng -> model``, for instance a refit on shuffled `y`. By default copies of the model with
-        random parameters: networks and linear models get Glorot-normal weights and zero biases, trees
-        keep their splits and have their leaf values permuted.
+        random parameters: networks and linear models get Glorot-normal weights and zero biases,
+        trees keep their splits and have their leaf values permuted.
     features, loss, reference, groups, always_on
         As for `feature_significance`.
     n_jobs : int, optional
@@ -89,8 +90,8 @@ def choose_beta(
     -----
     Of N tests at most :math:`\lceil \alpha N \rceil - 1` may reject. A test rejects while beta is
     below the c-th largest :math:`\rho_i = 1 - L_i(\{j\}) / L_i(\{\})`, so beta is the
-    :math:`\lceil \alpha N \rceil`-th largest of these thresholds, or 0 if that is negative. On fresh
-    random models the expected rate is at most :math:`(M \alpha + 1) / (M + 1)` for M models.
+    :math:`\lceil \alpha N \rceil`-th largest of these thresholds, or 0 if that is negative. On
+    fresh random models the expected rate is at most :math:`(M \alpha + 1) / (M + 1)` for M models.
 
     Examples
     --------
@@ -104,8 +105,8 @@ def choose_beta(
     """
     check_level(alpha, "alpha")
     check_whole(n_models, "n_models")
-    check_beta(max_beta, "max_beta")
-    admitted = None if grid is None else tuple(sorted(check_beta(b, "grid") for b in grid))
+    check_unit(max_beta, "max_beta")
+    admitted = None if grid is None else tuple(sorted(check_unit(b, "grid") for b in grid))
     if admitted is not None and not admitted:
         raise ArgumentError("grid must hold at least one beta; got none.")
     problem = pose(
@@ -162,8 +163,8 @@ def choose_on(
         asked = [0.0, *np.logspace(-6, -1, 6), max_beta]
         curve = ", ".join(f"{choice.rate(b):.3f} at {b:.3g}" for b in sorted(set(asked)))
         raise BetaError(
-            f"no beta up to max_beta={max_beta:g} keeps the share of rejections of {n_models} random "
-            f"models below alpha={alpha:g}; it is {curve}. "
+            f"no beta up to max_beta={max_beta:g} keeps the share of rejections of {n_models} "
+            f"random models below alpha={alpha:g}; it is {curve}. "
             + (f"The smallest sufficient beta is {choice.beta:.3g}. " if grid is None else "")
             + "Raise max_beta, use more validation rows, or pass random_model."
         )
@@ -175,8 +176,8 @@ def smallest_sufficient(
 ) -> float:
     """Smallest beta at which fewer than alpha of the tests reject; infinite if none of the grid is.
 
-    A test rejects while beta < its threshold. The count is settled in rational arithmetic, with alpha
-    as it is written: 7 of 140 tests are not below 0.05.
+    A test rejects while beta < its threshold. The count is settled in rational arithmetic, with
+    alpha as it is written: 7 of 140 tests are not below 0.05.
     """
     allowed = math.ceil(Fraction(repr(float(alpha))) * len(thresholds)) - 1
     exact = max(0.0, float(np.sort(thresholds)[::-1][allowed]))

@@ -44,7 +44,7 @@ Side = Reveal | Refit
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two sides to compare: does `full` predict better than `base`, by more than beta?"""
+    """Two sides to compare, to see whether `full` beats `base` by more than beta."""
 
     term: Term
     base: Side

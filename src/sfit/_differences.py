@@ -16,7 +16,8 @@ import numpy.typing as npt
 from sfit._contrast import same_prediction
 from sfit._losses import Loss
 from sfit._rows import Tile
-from sfit.restrict import Prediction, SidePredictions
+from sfit.restrict import SidePredictions
+from sfit.restrict._prediction import Prediction
 
 Array = npt.NDArray[Any]
 
@@ -49,16 +50,21 @@ class Base:
     """The base side on one tile, and its losses by row, which are computed once if at all."""
 
     def __init__(self, evaluation: Evaluation, tile: Tile, prediction: Prediction, signed: bool):
-        self.evaluation, self.tile, self.prediction, self.signed = evaluation, tile, prediction, signed
+        self.evaluation, self.tile, self.prediction, self.signed = (
+            evaluation,
+            tile,
+            prediction,
+            signed,
+        )
         self._by_row: Array | None = None
         self._losses: Array | None = None
 
     def against(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
         """Losses of the base and of a full side, for each of some parts of the rows."""
-        if _cells(self.prediction, full) * self.evaluation.n_classes <= len(self.tile):
-            if self.evaluation.loss.task == "classification":
-                yield from self._counted(self._equalised(full), parts)
-                return
+        n_cells = _cells(self.prediction, full) * self.evaluation.n_classes
+        if self.evaluation.loss.task == "classification" and n_cells <= len(self.tile):
+            yield from self._counted(self._equalised(full), parts)
+            return
         prediction = self._equalised(full).by_row()
         tile, loss = self.tile, self.evaluation.loss
         base = self._loss_by_row()

@@ -1,8 +1,8 @@
 """From questions to evidence: map tiles over workers, merge small summaries in tile order.
 
-A question is a contrast asked of one part of the rows. A task answers the questions that share a base
-on one tile; how questions fall into tasks depends on the questions alone, so that results do not
-depend on the number or kind of workers.
+A question is a contrast asked of one part of the rows. A task answers the questions that share a
+base on one tile; how questions fall into tasks depends on the questions alone, so that results do
+not depend on the number or kind of workers.
 """
 
 from __future__ import annotations

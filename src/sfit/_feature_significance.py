@@ -13,8 +13,8 @@ from sfit._arguments import (
     as_seed,
     check_betas,
     check_choice,
+    check_flag,
     check_level,
-    check_share,
     check_validation,
     check_whole,
 )
@@ -81,8 +81,8 @@ def feature_significance(
         The columns that go to the model. By default the model's own names, else all columns but
         those of `y` and `by`.
     loss : str or callable, default="auto"
-        `"absolute_error"`, `"squared_error"`, `"poisson"`, `"log_loss"`, `"brier"`, `"zero_one"`, or
-        a callable ``(y, prediction) -> one loss per row``. `"auto"` is the absolute error for
+        `"absolute_error"`, `"squared_error"`, `"poisson"`, `"log_loss"`, `"brier"`, `"zero_one"`,
+        or a callable ``(y, prediction) -> one loss per row``. `"auto"` is the absolute error for
         regression and the log loss for classification, where `y` comes as class numbers.
     alpha : float, default=0.05
         Level of every test.
@@ -96,9 +96,9 @@ def feature_significance(
     interval : {"exact", "asymptotic"}, default="exact"
         Interval of the median: with guaranteed coverage, or as printed in the paper.
     reference : str, number, mapping, row or data set, default="mean"
-        What hidden features are frozen at: `"mean"`, `"median"` or `"mode"` of the rows, a number, a
-        mapping by column (others: mean), one value per column, or a data set, whose means are taken:
-        the training set, ideally. Columns that hold no numbers take their mode.
+        What hidden features are frozen at: `"mean"`, `"median"` or `"mode"` of the rows, a number,
+        a mapping by column (others: mean), one value per column, or a data set, whose means are
+        taken: the training set, ideally. Columns that hold no numbers take their mode.
     groups : mapping, optional
         From a name to columns that are revealed together, such as the dummies of one category.
     always_on : sequence of names, default=()
@@ -142,15 +142,15 @@ def feature_significance(
 
     Notes
     -----
-    With :math:`L_i(S)` the loss of row i when the set S is revealed, a set T is tested over its base
-    B (nothing, at first order; the members found already, at higher orders) through
+    With :math:`L_i(S)` the loss of row i when the set S is revealed, a set T is tested over its
+    base B (nothing, at first order; the members found already, at higher orders) through
 
     .. math:: \Delta_i = (1 - \beta) L_i(B) - L_i(T), \qquad n^+ = \#\{i : \Delta_i > 0\}.
 
     At the boundary of :math:`H_0: \mathrm{median}(\Delta) \le 0`, :math:`n^+` is binomial with
-    probability 1/2, whatever the distribution of the data. This is Algorithm 1 of Horel and Giesecke
-    at first order, Algorithm 2 at second, with a gate between the orders: all features against those
-    found, at beta = 0.
+    probability 1/2, whatever the distribution of the data. This is Algorithm 1 of Horel and
+    Giesecke at first order, Algorithm 2 at second, with a gate between the orders: all features
+    against those found, at beta = 0.
 
     References
     ----------
@@ -178,11 +178,18 @@ def feature_significance(
     check_whole(n_partners, "n_partners", optional=True)
     check_choice(correction, "correction", CORRECTIONS)
     check_choice(interval, "interval", INTERVALS)
+    for flag, argument in (
+        (exhaustive, "exhaustive"),
+        (strict, "strict"),
+        (fast, "fast"),
+        (progress, "progress"),
+    ):
+        check_flag(flag, argument)
     rest = isinstance(given, str) and given == "rest"
     if rest and max_order != 1:
         raise ArgumentError(f"given='rest' has one order only; got max_order={max_order!r}.")
     betas = check_betas(beta, max_order)
-    check_share(validation_fraction, "validation_fraction")
+    check_level(validation_fraction, "validation_fraction")
     asked = {
         "features": features,
         "loss": loss,

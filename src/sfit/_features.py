@@ -183,7 +183,7 @@ def reference_row(
     known = _given_values(reference, table, labels)
     if encoded is not table:
         # Even where the shapes agree: the head of a Pipeline may scale, and keep the names.
-        example = as_table(view.encode(to_native(_with_values(table[:1], table, known))))
+        example = as_table(view.encode(to_native(with_reference(table[:1], table, known))))
         known = {
             column: column_values(example, column)[0]
             for column, source in enumerate(origin)
@@ -300,7 +300,7 @@ def _row(
                 if numeric is None or how == "mode"
                 else _centre(how, numeric)
             )
-    return _with_values(table[:1], table, values)
+    return with_reference(table[:1], table, values)
 
 
 def _centre(how: str, column: Array) -> float:
@@ -323,14 +323,14 @@ def _mode(column: Array) -> Any:
     counts = pd.Series(column).value_counts(sort=False)
     if not len(counts):
         return column[0]
-    candidates = [value for value, count in counts.items() if count == counts.max()]
+    candidates: list[Any] = [value for value, count in counts.items() if count == counts.max()]
     try:
         return min(candidates)
     except TypeError:
         return min(candidates, key=str)
 
 
-def _with_values(row: Table, table: Table, values: Mapping[int, Any]) -> Table:
+def with_reference(row: Table, table: Table, values: Mapping[int, Any]) -> Table:
     """A table of one row with some values replaced; dtypes give way where they must."""
     if not is_frame(row):
         changed = row.copy() if isinstance(row, np.ndarray) else row.toarray()
@@ -355,7 +355,7 @@ def _with_values(row: Table, table: Table, values: Mapping[int, Any]) -> Table:
                 ) from error
             whole = dtype.is_integer() and number.is_integer()
             kept = dtype if whole or dtype.is_float() else nw.Float64()
-            # Written into a value of the column itself, which keeps its native type (nullable, say).
+            # Written into a value of the column itself: its native type stays (nullable, say).
             own = table.get_column(name)[[0]].cast(kept)
             series.append(own.scatter(0, int(number) if whole else number))
         else:

@@ -1,6 +1,6 @@
 """Losses: one number per row. To add one, write its function and its line in `LOSSES`.
 
-Regression losses take y and predictions of shape (m,) or (m, outputs); several outputs are averaged.
+Regression losses take y and predictions of shape (m,) or (m, outputs); outputs are averaged.
 Classification losses take class indices and probabilities of shape (m, classes).
 """
 
@@ -40,14 +40,16 @@ def poisson(y: Array, prediction: Array) -> Array:
 def log_loss(y: Array, prediction: Array) -> Array:
     """Cross entropy, section 2.1's choice for classification, probabilities clipped."""
     chosen = prediction[np.arange(len(y)), y]
-    return -np.log(np.clip(chosen, np.finfo(chosen.dtype).eps, 1.0))
+    # Clipped at the precision of the model, then in double: the logarithm of single precision may
+    # differ in its last bit with the place of a number in its array.
+    return -np.log(np.clip(chosen, np.finfo(chosen.dtype).eps, 1.0).astype(np.float64))
 
 
 def brier(y: Array, prediction: Array) -> Array:
     """Squared distance to the observed class; for two classes that of the second only."""
     if prediction.shape[1] == 2:
         return np.square(prediction[:, 1] - y)
-    miss = prediction.copy()
+    miss = prediction.astype(np.float64)
     miss[np.arange(len(y)), y] -= 1.0
     return np.square(miss).sum(axis=1)
 

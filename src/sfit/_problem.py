@@ -25,6 +25,7 @@ from sfit._features import (
     match_reference,
     positions_of,
     reference_row,
+    with_reference,
 )
 from sfit._losses import Loss, check_loss, choose_loss
 from sfit._provenance import NO_ORIGIN, origins
@@ -158,31 +159,32 @@ def pose(
     row = reference_row(reference, view, table, encoded, labels, origin)
     _check_finite(row, encoded, [labels[source] for source in origin], reference)
     encoded = match_reference(encoded, row)
+    columns = range(encoded.shape[1])
+    spans = tuple(column_span(column_values(encoded, column)) for column in columns)
+    missing = frozenset(c for c in columns if pd.isna(column_values(encoded, c)).any())
+    always = [column for column, source in enumerate(origin) if source in shown_always]
+    # A column that is never hidden and never changes (an intercept) is frozen where it is.
+    constant = {c: spans[c][0] for c in always if c not in missing and spans[c][0] == spans[c][1]}
+    row = with_reference(row, encoded, constant)
     settled = Features(
         names=tuple(owners),
         columns=tuple(
             tuple(c for c, source in enumerate(origin) if source in members)
             for members in owners.values()
         ),
-        always_on=tuple(c for c, source in enumerate(origin) if source in shown_always),
+        always_on=tuple(column for column in always if column not in constant),
         reference=row,
         space="encoded" if isinstance(view, PipelineView) and view.encoded else "original",
         origin="test rows" if isinstance(reference, str) else "given",
-        missing=frozenset(
-            column
-            for column in range(encoded.shape[1])
-            if pd.isna(column_values(encoded, column)).any()
-        ),
-        spans=tuple(
-            column_span(column_values(encoded, column)) for column in range(encoded.shape[1])
-        ),
+        missing=missing,
+        spans=spans,
     )
     caveats = []
-    constant = constant_features(settled, encoded)
-    if constant:
+    constant_names = constant_features(settled, encoded)
+    if constant_names:
         caveats.append(
-            f"constant over these rows, so never significant: {', '.join(constant[:8])}"
-            + (f" and {len(constant) - 8} more." if len(constant) > 8 else ".")
+            f"constant over these rows, so never significant: {', '.join(constant_names[:8])}"
+            + (f" and {len(constant_names) - 8} more." if len(constant_names) > 8 else ".")
         )
     if settled.origin == "test rows":
         caveats.append(
@@ -210,7 +212,8 @@ def _column_or_vector(values: Any, table: Table, argument: str) -> tuple[Array, 
         if names is None:
             raise ArgumentError(f"{argument}={values!r} names a column, but X has no names.")
         [position] = positions_of([values], names, argument)
-        return column_values(table, position), position
+        column = table.get_column(table.columns[position]).to_native()
+        return as_vector(column, argument, table.shape[0]), position
     return as_vector(values, argument, table.shape[0]), None
 
 
@@ -335,7 +338,7 @@ def _settle_classes(view: ModelView, target: Array) -> tuple[ModelView, Array]:
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     if view.task == "regression":
-        return view, target
+        return view, _as_numbers(target)
     if target.ndim != 1:
         raise DataError(f"y must hold one label per row; got shape {target.shape}.")
     missing = np.asarray(pd.isna(target))
@@ -362,6 +365,14 @@ def _settle_classes(view: ModelView, target: Array) -> tuple[ModelView, Array]:
             f"classes are {list(classes[:8])!r}."
         )
     return view, numbers
+
+
+def _as_numbers(target: Array) -> Array:
+    """Objects that are all plain numbers, as numbers; anything else as it is."""
+    if target.dtype != object or target.ndim > 2:
+        return target
+    numbers = pd.DataFrame(target).infer_objects().to_numpy()
+    return numbers if target.ndim == 2 else numbers[:, 0]
 
 
 def _check_target(view: ModelView, target: Array) -> None:

@@ -111,8 +111,10 @@ def plan_sets(plan: Plan, order: int, found: Term) -> list[Term]:
 
 
 def contrasts_of(plan: Plan, term: Term, order: int, found: Term) -> list[Contrast]:
-    """The contrasts that a set must pass: over its members already found, and where asked for over
-    each of its subsets with one member less.
+    """The contrasts that a set must pass.
+
+    One over its members already found; and where asked for, or where all of them are found, one
+    over each of its subsets with one member less.
     """
     beta = plan.betas[order - 1]
     if plan.rest:
@@ -140,7 +142,7 @@ def contrasts_of(plan: Plan, term: Term, order: int, found: Term) -> list[Contra
 def ask_gate(
     plan: Plan, order: int, found: Term
 ) -> Generator[list[Contrast], list[Evidence], GateTest]:
-    """Algorithm 2, first step: do all features together predict better than those found?"""
+    """Ask whether all features together predict better than those found (Algorithm 2)."""
     everything, shown = plan.features.everything, found | plan.given
     names = plan.features.named(found)
     contrast = Contrast(everything - shown, Reveal(shown), Reveal(everything), order, 0.0, "gate")

@@ -1,7 +1,7 @@
 """Which encoded columns come from which original one: found by probing, not by reading pipelines.
 
-Change one original column, see what moves. If every encoded column moves with one original only, the
-two spaces can be masked interchangeably, and masking after encoding is far cheaper.
+Change one original column, see what moves. If every encoded column moves with one original only,
+the two spaces can be masked interchangeably, and masking after encoding is far cheaper.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _telling_rows(table: Table) -> Array:
 
 
 def _probe(encode: Encode, table: Table, rows: Array) -> Array | None:
-    """moved[j, c]: does encoded column c move when original column j is shifted by one row?"""
+    """moved[j, c]: whether encoded column c moves when original column j is shifted."""
     sample = take_rows(table, rows)
     before = _dense(encode(to_native(sample)))
     moved = np.zeros((table.shape[1], before.shape[1]), dtype=bool)

@@ -309,9 +309,7 @@ class SFITResult:
 
     def _found_through(self) -> dict[str, tuple[int, SetTest | None]]:
         """The order at which each feature was found, and the strongest set it was found through."""
-        found: dict[str, tuple[int, SetTest | None]] = {
-            name: (0, None) for name in self.feature_names
-        }
+        found: dict[str, tuple[int, SetTest | None]] = dict.fromkeys(self.feature_names, (0, None))
         for test in self.tests:
             for name in test.term if test.significant else ():
                 order, best = found[name]

@@ -89,8 +89,8 @@ def as_table(X: Any, argument: str = "X") -> Table:
             array = array.astype(np.float64)
         if array.dtype.kind not in "fO":
             raise DataError(
-                f"{argument} must hold numbers or objects; got dtype {array.dtype}. Use a frame, or "
-                "X.astype(object), for text and dates."
+                f"{argument} must hold numbers or objects; got dtype {array.dtype}. Use a frame, "
+                "or X.astype(object), for text and dates."
             )
         if array.dtype == np.float16:
             array = array.astype(np.float32)
@@ -103,11 +103,11 @@ def as_table(X: Any, argument: str = "X") -> Table:
             f"table held in memory; got {type(X).__name__}."
         ) from error
     except DuplicateError as error:
-        raise DataError(f"{argument} has column names that occur more than once: {error}") from error
+        raise DataError(f"{argument} has column names that occur twice or more: {error}") from error
     labels = [str(column) for column in table.columns]
     if len(set(labels)) < len(labels):
         twice = sorted({label for label in labels if labels.count(label) > 1})
-        raise DataError(f"{argument} has column names that occur more than once: {twice!r}.")
+        raise DataError(f"{argument} has column names that occur twice or more: {twice!r}.")
     return table
 
 
@@ -219,9 +219,7 @@ def reveal(reference: Table, table: Table, positions: Sequence[int], rows: Array
     return block
 
 
-def with_values(
-    reference: Table, m: int, changes: Mapping[int, tuple[Array, Array]]
-) -> Table:
+def with_values(reference: Table, m: int, changes: Mapping[int, tuple[Array, Array]]) -> Table:
     """`m` copies of the reference row, with values of some columns replaced in some rows."""
     if is_frame(reference):
         block = reference[[0] * m]

@@ -1,8 +1,9 @@
 """Exact order statistics over many tiles, without keeping the values.
 
-A sample of the first tile brackets what is wanted: the values of a given rank, and some room on either
-side. Every tile then counts what lies below the window and keeps what lies inside it. When a wanted rank falls outside
-after all, the caller asks again with more room; the answer is exact either way.
+A sample of the first tile brackets what is wanted: the values of a given rank, and some room on
+either side. Every tile then counts what lies below the window and keeps what lies inside it. When a
+wanted rank falls outside after all, the caller asks again with more room; the answer is exact
+either way.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SAMPLE_ROWS = 16_384
 
 @dataclass(frozen=True)
 class Counted:
-    """What a run of values says about a window: the number below, and the distinct values inside."""
+    """What a run of values says about a window: how many lie below it, and which inside."""
 
     below: int
     values: Array

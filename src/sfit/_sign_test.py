@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom, norm
 
+from sfit._arguments import check_unit, check_level, check_whole
 from sfit.exceptions import ArgumentError
 
 Array = npt.NDArray[Any]
@@ -131,8 +132,7 @@ def power(n: int, probability: float, alpha: float = 0.05) -> float:
     0.823
     """
     _check_plan(probability, alpha)
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ArgumentError(f"n must be a whole number of rows, at least 1; got {n!r}.")
+    check_whole(n, "n")
     return float(binom.sf(critical_count(n, alpha) - 1, n, probability))
 
 
@@ -189,7 +189,5 @@ def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> 
 
 
 def _check_plan(probability: float, alpha: float) -> None:
-    if not 0 <= probability <= 1:
-        raise ArgumentError(f"probability must lie between 0 and 1; got {probability!r}.")
-    if not 0 < alpha < 1:
-        raise ArgumentError(f"alpha must lie strictly between 0 and 1; got {alpha!r}.")
+    check_unit(probability, "probability")
+    check_level(alpha, "alpha")

@@ -42,7 +42,7 @@ def show_versions() -> None:
     python: 3...
     """
     for library, number in versions().items():
-        print(f"{library}: {number}")  # noqa: T201 - printing is what it is for
+        print(f"{library}: {number}")
 
 
 def _version(distribution: str) -> str:

@@ -1,4 +1,7 @@
-"""Displays in the manner of scikit-learn: ``plot(ax=None)`` draws, keeps its artists, shows nothing."""
+"""Displays in the manner of scikit-learn.
+
+``plot(ax=None)`` draws, keeps its artists, and shows nothing by itself.
+"""
 
 from __future__ import annotations
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pandas.api.types import is_hashable
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import (
     _check_method_params,
@@ -20,7 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from sfit._arguments import as_seed, check_flag, check_share
+from sfit._arguments import as_seed, check_flag, check_level
 from sfit._feature_significance import feature_significance
 from sfit._features import positions_of
 from sfit._result import SFITResult
@@ -136,14 +137,14 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             Itself.
         """
         check_flag(self.prefit, "prefit")
-        check_share(self.test_size, "test_size")
+        check_level(self.test_size, "test_size")
         seed = as_seed(self.random_state)
         if isinstance(self.estimator, type) or not (self.prefit or hasattr(self.estimator, "fit")):
             raise ArgumentError(
                 f"estimator must be an instance of an estimator, to be cloned and fitted (a fitted "
                 f"model with prefit=True); got {self.estimator!r}."
             )
-        self._check_rows(X, y)
+        X, y = _checked_rows(X, y)
         validate_data(self, X, skip_check_array=True)
         reference = self.reference
         if self.prefit:
@@ -162,7 +163,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 self.estimator_ = clone(self.estimator).fit(
                     X_fit, _safe_indexing(y, rows), **params
                 )
-            except Exception as error:
+            except ValueError as error:
                 raise ModelError(
                     f"{type(self.estimator).__name__} could not be fitted on {len(rows)} of the "
                     f"rows: {type(error).__name__}: {error}"
@@ -188,17 +189,6 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.support_ = self._supported(X)
         return self
 
-    def _check_rows(self, X: Any, y: Any) -> None:
-        if y is None:
-            raise DataError("SFITSelector requires y to be passed, but the target y is None.")
-        try:
-            n = _num_samples(X)
-        except TypeError as error:
-            raise DataError(
-                f"X must be an array or a frame of rows held in memory; got {type(X).__name__}."
-            ) from error
-        as_vector(y, "y", n)
-
     def _routed(self, fit_params: dict[str, Any]) -> dict[str, Any]:
         """What the estimator's fit asks for; without metadata routing, all that was passed."""
         if not get_config()["enable_metadata_routing"]:
@@ -211,7 +201,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         if labels is not None and np.unique(labels, return_counts=True)[1].min() < 2:
             labels = None
         try:
-            return train_test_split(  # type: ignore[no-any-return]
+            return train_test_split(
                 np.arange(n), test_size=self.test_size, random_state=seed % 2**32, stratify=labels
             )
         except ValueError as error:
@@ -251,3 +241,23 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags.required = True
         return tags
+
+
+def _checked_rows(X: Any, y: Any) -> tuple[Any, Any]:
+    """Rows and target of one length, of which parts can be taken."""
+    if y is None:
+        raise DataError("SFITSelector requires y to be passed, but the target y is None.")
+    try:
+        n = _num_samples(X)
+    except TypeError as error:
+        raise DataError(
+            f"X must be an array or a frame of rows held in memory; got {type(X).__name__}."
+        ) from error
+    as_vector(y, "y", n)
+    rows, target = indexable(X, y)
+    if isinstance(rows, np.ndarray) and rows.dtype.kind == "O":
+        odd = [type(cell).__name__ for cell in np.ravel(rows) if not is_hashable(cell)]
+        if odd:
+            # What scikit-learn's own estimators say of such cells, and its checks ask for.
+            raise TypeError(f"X: argument must be a string or a real number, not {odd[0]!r}")
+    return rows, target

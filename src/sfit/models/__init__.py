@@ -63,7 +63,7 @@ def as_view(model: Any, loss: Any = "auto") -> ModelView:
         raise ModelError(f"model is the class {model.__name__}; pass a fitted instance of it.")
     if isinstance(model, str | os.PathLike | bytes | bytearray):
         # A path or bytes can only be ONNX, whose library need not be loaded yet.
-        return import_module(LIBRARIES["onnx"]).view(model, loss)  # type: ignore[no-any-return]
+        return import_module(LIBRARIES["onnx"]).view(model, loss)
     for library, adapter in LIBRARIES.items():
         if sys.modules.get(library) is not None:
             found: ModelView | None = import_module(adapter).view(model, loss)

@@ -56,7 +56,8 @@ def function_model(
 
     Notes
     -----
-    A bare callable passed as `model` is one of regression, unless the loss is one of classification.
+    A bare callable passed as `model` is one of regression, unless the loss is one of
+    classification.
 
     Examples
     --------

@@ -44,7 +44,8 @@ class Trees:
     right: Array
     missing_left: Array
     categorical: Array
-    """Whether the split asks for membership in a set of categories (its threshold means nothing)."""
+    """Whether the split asks for membership in a set of categories (its threshold means
+    nothing)."""
     dtype: np.dtype[Any]
     strict: bool
 

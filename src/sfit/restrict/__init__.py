@@ -107,15 +107,15 @@ def fast_route(
 ) -> tuple[str, dict[Side, Restricted]]:
     """The route that the model's structure allows, and its functions.
 
-    What a side costs, in rows that the model predicts: directly, one per distinct row, at most n; with
-    cells, one per cell, before the data are seen; along a polyline none. An updated first layer saves
-    the inputs that are not revealed: it pays when these are most of the network's work.
+    What a side costs, in rows that the model predicts: directly, one per distinct row, at most n;
+    with cells, one per cell, before the data are seen; along a polyline none. An updated first
+    layer saves the inputs that are not revealed: it pays when these are most of the network's work.
     """
     structure, features = predictions.structure, predictions.features
     functions: dict[Side, Restricted] = {}
     if isinstance(structure, Trees):
-        functions.update(make_cells(predictions.view, structure, features, sides, n // 4))
-        return "cells", functions
+        cells = make_cells(predictions.view, structure, features, sides, n // 4)
+        return "cells", {**cells}
     if not isinstance(structure, Dense) or is_frame(features.reference):
         return "direct", functions
     reference = np.asarray(features.reference[0], dtype=np.float64)

@@ -1,7 +1,7 @@
 """The route that any model allows: assemble masked rows and ask the model, but each row only once.
 
-The base is one row. A side has as many distinct rows as the revealed columns have: a dummy costs two
-predictions, not n. Sides with few distinct rows share one call.
+The base is one row. A side has as many distinct rows as the revealed columns have: a dummy costs
+two predictions, not n. Sides with few distinct rows share one call.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ CALL_BYTES = 256 * 2**20
 STACK_ROWS = 1_024
 """Sides with at most so many distinct rows share a call; larger ones have one of their own.
 
-A prediction may depend, in its last bit, on the rows it is computed with. So a side is stacked or not
-by this rule alone, never by what else is cached or who computes it.
+A prediction may depend, in its last bit, on the rows it is computed with. So a side is stacked or
+not by this rule alone, never by what else is cached or who computes it.
 """
 
 

@@ -1,8 +1,9 @@
 """Locating many values among few sorted edges: binary search, but 3 to 4 times faster.
 
-Edges and values are put into equal bins by the same monotone map. An edge in a lower bin than a value
-is then below the value, so the search starts at the first edge of the value's bin and steps at most as
-often as the fullest bin holds edges. The answer is exact, whatever the rounding of the map.
+Edges and values are put into equal bins by the same monotone map. An edge in a lower bin than a
+value is then below the value, so the search starts at the first edge of the value's bin and steps
+at most as often as the fullest bin holds edges. The answer is exact, whatever the rounding of the
+map.
 """
 
 from __future__ import annotations

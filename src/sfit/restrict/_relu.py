@@ -94,6 +94,7 @@ def make_polyline(
     for number in range(2, len(network.layers)):
         activation = network.layers[number - 1][2]
         knots, values = _next_layer(knots, values, activation, *_weights(network, number))
+    knots, values = _apart(knots, values)
     if len(knots) > 1:
         slopes = np.diff(values, axis=0) / np.diff(knots)[:, None]
         intercepts = values[:-1] - slopes * knots[:-1, None]
@@ -167,11 +168,14 @@ def _next_layer(
     at_new[np.arange(len(new)), unit] = 0.0
     outputs = np.concatenate([outputs, _bent(at_new, share) @ weights + bias])
     order = np.argsort(np.concatenate([knots, new]), kind="stable")
-    knots = np.concatenate([knots, new])[order]
-    # Knots that all but coincide say the same, and a slope between them would be noise.
-    apart = np.concatenate([[True], np.diff(knots) > 1e-12 * (knots[-1] - knots[0])])
-    apart[-1] = True
-    return knots[apart], outputs[order][apart]
+    return np.concatenate([knots, new])[order], outputs[order]
+
+
+def _apart(knots: Array, values: Array) -> tuple[Array, Array]:
+    """Leave out knots that all but coincide: they say the same, and a slope between is noise."""
+    least = 1e-12 * (knots[-1] - knots[0])
+    kept = np.concatenate([[True], np.diff(knots) > least])
+    return knots[kept], values[kept]
 
 
 def _bent(values: Array, share: float) -> Array:

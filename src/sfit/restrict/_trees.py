@@ -1,8 +1,8 @@
 """A tree ensemble sees cells: it cannot tell two values apart that lie between the same thresholds.
 
-With all other features at their reference only few splits of a feature can still be reached. Collect
-their thresholds, ask the model for one representative of each cell, and look rows up: bit for bit what
-predicting every row would give, and made before the data are seen.
+With all other features at their reference only few splits of a feature can still be reached.
+Collect their thresholds, ask the model for one representative of each cell, and look rows up: bit
+for bit what predicting every row would give, and made before the data are seen.
 """
 
 from __future__ import annotations
@@ -117,7 +117,9 @@ def reachable_thresholds(
         met_side, met_node = met_side[order], met_node[order]
         key = met_side * n_columns + trees.feature[met_node]
         for number, of_side in enumerate(columns):
-            bounds = [np.searchsorted(key, number * n_columns + np.array([c, c + 1])) for c in of_side]
+            bounds = [
+                np.searchsorted(key, number * n_columns + np.array([c, c + 1])) for c in of_side
+            ]
             found.append(
                 None
                 if categorical[number]
@@ -129,9 +131,7 @@ def reachable_thresholds(
     return found
 
 
-def _walk(
-    trees: Trees, shown: Array, goes_left: Array, goes_right: Array
-) -> tuple[Array, Array]:
+def _walk(trees: Trees, shown: Array, goes_left: Array, goes_right: Array) -> tuple[Array, Array]:
     """Pairs (side, node): the splits on revealed columns that rows of a side can meet."""
     n_sides = len(shown)
     sides = np.repeat(np.arange(n_sides), len(trees.roots))

@@ -1,0 +1,174 @@
+"""The public list, the names of arguments, and the examples of the README."""
+
+import contextlib
+import doctest
+import inspect
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+import sfit
+
+README = Path(__file__).parent.parent / "README.md"
+
+PUBLIC = [
+    "BetaChoice",
+    "GateTest",
+    "PartitionedResult",
+    "SFITResult",
+    "SFITSelector",
+    "choose_beta",
+    "exceptions",
+    "feature_significance",
+    "loco_significance",
+    "models",
+    "power",
+    "rows_needed",
+    "show_versions",
+    "simulate",
+]
+
+ARGUMENTS = {
+    sfit.feature_significance: (
+        "model X y features loss alpha beta max_order correction interval reference groups "
+        "always_on given by partners n_partners exhaustive strict fast validation "
+        "validation_fraction random_model n_jobs progress random_state sample_weight"
+    ),
+    sfit.choose_beta: (
+        "model X y alpha n_models grid max_beta random_model features loss reference groups "
+        "always_on n_jobs progress random_state"
+    ),
+    sfit.loco_significance: (
+        "estimator X_train y_train X_test y_test features loss alpha correction interval groups "
+        "n_jobs progress"
+    ),
+    sfit.power: "n probability alpha",
+    sfit.rows_needed: "probability alpha power",
+    sfit.show_versions: "",
+    sfit.models.function_model: "f task classes",
+    sfit.models.torch_model: "module output classes",
+    sfit.simulate.interactions: "n noise random_state",
+    sfit.simulate.interactions_mean: "X",
+    sfit.simulate.correlated: "n correlation noise_variance random_state",
+    sfit.SFITResult.at: "self alpha correction",
+    sfit.SFITResult.to_json: "self path",
+    sfit.SFITResult.from_json: "source",
+}
+
+
+def test_the_public_list():
+    """Names are added and removed on purpose only."""
+    assert sorted(sfit.__all__) == sorted(PUBLIC)
+    for name in PUBLIC:
+        assert hasattr(sfit, name)
+
+
+@pytest.mark.parametrize("function", ARGUMENTS, ids=lambda function: function.__qualname__)
+def test_the_names_of_arguments(function):
+    """Every argument by name, in its place."""
+    assert list(inspect.signature(function).parameters) == ARGUMENTS[function].split()
+
+
+@pytest.mark.parametrize(
+    ("function", "positional"),
+    [
+        (sfit.feature_significance, ["model", "X", "y"]),
+        (sfit.choose_beta, ["model", "X", "y"]),
+        (sfit.loco_significance, ["estimator", "X_train", "y_train", "X_test", "y_test"]),
+    ],
+)
+def test_options_are_given_by_name(function, positional):
+    """Only the model and the rows are positional."""
+    parameters = inspect.signature(function).parameters.values()
+    assert [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD] == positional
+
+
+def test_defaults_of_the_test():
+    """The defaults that DESIGN.md fixes."""
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(sfit.feature_significance).parameters.items()
+    }
+    expected = {
+        "features": None,
+        "loss": "auto",
+        "alpha": 0.05,
+        "beta": 0.01,
+        "max_order": 1,
+        "correction": None,
+        "interval": "exact",
+        "reference": "mean",
+        "groups": None,
+        "always_on": (),
+        "given": (),
+        "by": None,
+        "partners": "auto",
+        "n_partners": None,
+        "exhaustive": False,
+        "strict": False,
+        "fast": True,
+        "validation": None,
+        "validation_fraction": 0.5,
+        "random_model": None,
+        "n_jobs": None,
+        "progress": False,
+        "random_state": None,
+    }
+    assert {name: defaults.get(name, "missing") for name in expected} == expected
+
+
+def test_every_public_thing_is_documented():
+    """A docstring for all of them; parameters and an example for every function."""
+    for name in PUBLIC:
+        assert inspect.getdoc(getattr(sfit, name))
+    for function in ARGUMENTS:
+        if function.__qualname__.startswith("SFITResult"):
+            continue
+        text = inspect.getdoc(function)
+        assert ">>>" in text, function.__qualname__
+        for argument in ARGUMENTS[function].split():
+            assert re.search(rf"^.*\b{argument}\b", text, re.MULTILINE), (function, argument)
+
+
+def test_sample_weight_is_refused_with_a_reason():
+    """The sign test counts rows: a sentence says so."""
+    with pytest.raises(sfit.exceptions.ArgumentError, match="counts rows"):
+        sfit.feature_significance(lambda z: z[:, 0], [[1.0]], [1.0], sample_weight=[1.0])
+
+
+def test_every_exception_is_of_one_tree():
+    """All derive from SFITError, most also from ValueError."""
+    for name in sfit.exceptions.__all__:
+        kind = getattr(sfit.exceptions, name)
+        assert issubclass(kind, UserWarning if name == "SFITWarning" else sfit.exceptions.SFITError)
+    for name in ("ArgumentError", "DataError", "ModelError", "BetaError"):
+        assert issubclass(getattr(sfit.exceptions, name), ValueError)
+    assert issubclass(sfit.exceptions.MissingDependencyError, ImportError)
+
+
+@pytest.mark.skipif(not README.exists(), reason="there is no README.md beside the tests")
+def test_the_examples_of_the_readme_run():
+    """All blocks in order, in one namespace; what comments and text blocks promise is printed."""
+    blocks = re.findall(
+        r"```(python|text)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert any(kind == "python" for kind, _ in blocks)
+    namespace, printed = {}, ""
+    for kind, block in blocks:
+        if kind == "text":
+            # The finding below the last rule of a summary; figures may differ in the last digit.
+            promised = block.rsplit("====\n", 1)[-1].strip().splitlines()[0]
+            assert promised in printed
+        elif block.lstrip().startswith(">>>"):
+            test = doctest.DocTestParser().get_doctest(block, namespace, "README", str(README), 0)
+            runner = doctest.DocTestRunner()
+            assert runner.run(test, clear_globs=False).failed == 0
+            namespace = test.globs
+        else:
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                exec(compile(block, str(README), "exec"), namespace)  # noqa: S102 - our own README
+            printed = output.getvalue()
+            for promised in re.findall(r"^print\(.*\)  # (.*)$", block, re.MULTILINE):
+                assert promised in printed

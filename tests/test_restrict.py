@@ -1,0 +1,318 @@
+"""Fast routes give what the model itself gives: to the bit for trees, but for rounding for networks."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+import sfit
+from sfit.restrict._lookup import make_lookup
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6, width=32), max_size=60, unique=True),
+    st.lists(st.floats(width=32, allow_nan=True), max_size=60),
+    st.sampled_from([np.float32, np.float64]),
+    st.booleans(),
+)
+def test_lookup_equals_binary_search(edges, values, dtype, strict):
+    """Any edges, any values, at edges and next to them, missing last."""
+    edges = np.sort(np.asarray(edges, dtype=dtype))
+    beside = np.nextafter(edges, np.array([[-np.inf], [np.inf]], dtype=dtype)).ravel()
+    values = np.concatenate([np.asarray(values, dtype=dtype), edges, beside]).astype(dtype)
+    cells = make_lookup(edges, strict=strict, missing=True)(values)
+    expected = np.searchsorted(edges, values, side="right" if strict else "left")
+    expected = np.where(np.isnan(values), len(edges) + 1, expected)
+    np.testing.assert_array_equal(cells, expected)
+
+
+@pytest.mark.parametrize("spread", [1.0, 5.0])
+@pytest.mark.parametrize("m", [0, 1, 6, 7, 200, 5_000])
+def test_lookup_on_many_edges(m, spread):
+    """Even and clustered edges: by bins, by steps and by binary search."""
+    rng = np.random.default_rng(0)
+    edges = np.unique(rng.standard_t(1, size=m) ** spread)
+    values = np.concatenate([rng.standard_t(1, size=2_000) ** spread, edges, [-np.inf, np.inf]])
+    values = values[~np.isnan(values)]
+    edges = edges[~np.isnan(edges)]
+    for strict, side in ((False, "left"), (True, "right")):
+        cells = make_lookup(edges, strict=strict)(values)
+        np.testing.assert_array_equal(cells, np.searchsorted(edges, values, side=side))
+
+
+def regression(n=4_000, width=6, seed=0):
+    """Rows with an interaction, and a target."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, width))
+    X[:, 4] = rng.integers(0, 2, size=n)
+    return X, 2 * X[:, 0] + X[:, 1] * X[:, 2] + X[:, 4] + 0.3 * rng.normal(size=n)
+
+
+def both(model, X, y, **options):
+    """The result by the fast route and by asking the model, and the routes taken."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fast = sfit.feature_significance(model, X, y, **options)
+        slow = sfit.feature_significance(model, X, y, fast=False, **options)
+    assert {stage["route"] for stage in slow.run["stages"]} == {"direct"}
+    return fast, slow, [stage["route"] for stage in fast.run["stages"]]
+
+
+def lightgbm_models():
+    """LightGBM for both tasks."""
+    library = pytest.importorskip("lightgbm")
+    options = {"n_estimators": 20, "verbose": -1, "n_jobs": 1}
+    return library.LGBMRegressor(**options), library.LGBMClassifier(**options)
+
+
+def xgboost_models():
+    """XGBoost for both tasks."""
+    library = pytest.importorskip("xgboost")
+    options = {"n_estimators": 20, "max_depth": 4, "n_jobs": 1}
+    return library.XGBRegressor(**options), library.XGBClassifier(**options)
+
+
+def catboost_models():
+    """CatBoost for both tasks."""
+    library = pytest.importorskip("catboost")
+    options = {"iterations": 20, "verbose": 0, "thread_count": 1, "allow_writing_files": False}
+    return library.CatBoostRegressor(**options), library.CatBoostClassifier(**options)
+
+
+FORESTS = {
+    "tree": lambda: (DecisionTreeRegressor(max_depth=6), None),
+    "forest": lambda: (RandomForestRegressor(10, max_depth=8, n_jobs=2, random_state=0), None),
+    "extra trees": lambda: (None, ExtraTreesClassifier(10, max_depth=8, random_state=0)),
+    "gradient": lambda: (GradientBoostingRegressor(), GradientBoostingClassifier(n_estimators=20)),
+    "histogram": lambda: (
+        HistGradientBoostingRegressor(max_iter=20),
+        HistGradientBoostingClassifier(max_iter=20),
+    ),
+    "lightgbm": lightgbm_models,
+    "xgboost": xgboost_models,
+    "catboost": catboost_models,
+}
+MISSING = ("histogram", "lightgbm", "xgboost", "catboost")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", FORESTS)
+def test_trees_give_every_bit(name, dtype):
+    """Regression and three classes, to order 2, in both float types."""
+    X, y = regression()
+    X = X.astype(dtype)
+    regressor, classifier = FORESTS[name]()
+    options = {"max_order": 2, "beta": (0.01, 0.001), "reference": X[:100].mean(axis=0)}
+    if regressor is not None:
+        fast, slow, routes = both(regressor.fit(X[:2_000], y[:2_000]), X, y, **options)
+        assert fast == slow
+        assert routes[0] == "cells"
+    if classifier is not None:
+        labels = np.array(["a", "b", "c"])[np.digitize(y, [-1, 1])]
+        if name == "xgboost":
+            labels = np.digitize(y, [-1, 1])
+        classifier.fit(X[:2_000], labels[:2_000])
+        for loss in ("log_loss", "brier", "zero_one"):
+            fast, slow, routes = both(classifier, X, labels, loss=loss, **options)
+            assert fast == slow
+            assert routes[0] == "cells"
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_missing_values_are_a_cell_of_their_own(name):
+    """Rows with missing values take the model's own way at every split."""
+    X, y = regression()
+    X[np.random.default_rng(1).uniform(size=X.shape) < 0.1] = np.nan
+    model = FORESTS[name]()[0].fit(X[:2_000], y[:2_000])
+    fast, slow, routes = both(model, X, y, max_order=2, beta=(0.01, 0.001))
+    assert fast == slow
+    assert routes[0] == "cells"
+
+
+def test_parts_and_several_tiles_count_the_same(monkeypatch):
+    """Counting (cell, class) pairs by part and by tile."""
+    X, y = regression()
+    labels = np.digitize(y, [-1, 1])
+    model = HistGradientBoostingClassifier(max_iter=10).fit(X[:2_000], labels[:2_000])
+    monkeypatch.setattr("sfit._rows.TILE_ROWS", 700)
+    fast = sfit.feature_significance(model, X, labels, by="class", max_order=2, reference=0.0)
+    slow = sfit.feature_significance(
+        model, X, labels, by="class", max_order=2, reference=0.0, fast=False
+    )
+    for part in fast:
+        assert fast[part] == slow[part]
+
+
+def test_categorical_splits_go_the_direct_way():
+    """A category has no thresholds: its distinct values are asked for; numbers have cells."""
+    rng = np.random.default_rng(0)
+    n = 3_000
+    X = pd.DataFrame(
+        {
+            "color": pd.Categorical(rng.choice(["red", "green", "blue"], size=n)),
+            "size": rng.normal(size=n),
+        }
+    )
+    y = (X["color"] == "red") * 2.0 + X["size"] + rng.normal(size=n)
+    lightgbm = pytest.importorskip("lightgbm")
+    for model in (
+        HistGradientBoostingRegressor(max_iter=20, categorical_features="from_dtype"),
+        lightgbm.LGBMRegressor(n_estimators=20, verbose=-1, n_jobs=1),
+    ):
+        model.fit(X[:1_500], y[:1_500])
+        fast, slow, _ = both(model, X, y, max_order=2, exhaustive=True)
+        assert fast == slow
+        # With one of three colors as reference the others are fewer than half of the rows.
+        assert fast.significant[1] == [("size",)]
+
+
+def close(fast, slow, n):
+    """The same sets, counts within one in 100,000 rows or so, statistics to rounding."""
+    assert [test.term for test in fast.tests] == [test.term for test in slow.tests]
+    for a, b in zip(fast.tests, slow.tests, strict=True):
+        assert abs(a.n_positive - b.n_positive) <= 1 + n / 1e5
+        assert a.statistic == pytest.approx(b.statistic, rel=1e-5, abs=1e-5)
+
+
+DENSE = {
+    "linear": lambda: LinearRegression(),
+    "poisson": lambda: PoissonRegressor(),
+    "relu": lambda: MLPRegressor(hidden_layer_sizes=(30, 20), max_iter=20, random_state=0),
+    "three layers": lambda: MLPRegressor(
+        hidden_layer_sizes=(20, 15, 10), max_iter=20, random_state=0
+    ),
+    "tanh": lambda: MLPRegressor(
+        hidden_layer_sizes=(30,), activation="tanh", max_iter=20, random_state=0
+    ),
+    "scaled": lambda: make_pipeline(
+        StandardScaler(), MLPRegressor(hidden_layer_sizes=(30, 20), max_iter=20, random_state=0)
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", DENSE)
+def test_networks_of_scikit_learn(name):
+    """Along a polyline, or with the first layer updated, to order 2."""
+    X, y = regression(width=40)
+    if name == "poisson":
+        y = np.exp(np.clip(y, -3, 3))
+    model = DENSE[name]().fit(X[:2_000], y[:2_000])
+    fast, slow, routes = both(model, X, y, beta=(0.01, 0.001), max_order=2, n_partners=2)
+    close(fast, slow, len(y))
+    assert routes[0] == ("update" if name == "tanh" else "polyline")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classifiers(classes):
+    """Sigmoid and softmax behind the polyline."""
+    X, y = regression()
+    labels = np.digitize(y, [0] if classes == 2 else [-1, 1])
+    for model in (
+        LogisticRegression(),
+        MLPClassifier(hidden_layer_sizes=(20, 10), max_iter=20, random_state=0),
+    ):
+        model.fit(X[:2_000], labels[:2_000])
+        fast, slow, routes = both(model, X, labels, max_order=2, beta=(0.01, 0.001))
+        close(fast, slow, len(y))
+        assert routes[0] == "polyline"
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    hidden=st.lists(st.integers(1, 12), min_size=0, max_size=3),
+    slope=st.sampled_from([0.0, 0.1, 1.0]),
+    bias=st.booleans(),
+)
+def test_polylines_of_random_networks(seed, hidden, slope, bias):
+    """Any depth, leaky or not, with dead units and without biases, on discrete and constant columns."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(seed % 2**31)
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=300), rng.integers(-1, 2, size=300), np.ones(300)])
+    sizes, layers = [3, *hidden, 1], []
+    for inputs, units in zip(sizes, sizes[1:], strict=False):
+        layers += [torch.nn.Linear(inputs, units, bias=bias).double(), torch.nn.LeakyReLU(slope)]
+    net = torch.nn.Sequential(*layers[:-1])
+    with torch.no_grad():
+        layers[0].weight[:, 0] *= 5
+        y = net(torch.from_numpy(X)).numpy()[:, 0] + 0.1 * rng.normal(size=300)
+    fast, slow, routes = both(net, X, y, beta=0.001, reference=0.0)
+    assert routes[0] == "polyline"
+    for a, b in zip(fast.tests, slow.tests, strict=True):
+        assert a.n_positive == b.n_positive
+        assert a.statistic == pytest.approx(b.statistic, rel=1e-9, abs=1e-12)
+
+
+def test_float32_network_at_size():
+    """A network like the benchmark's, in single precision."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 30)).astype(np.float32)
+    net = torch.nn.Sequential(
+        torch.nn.Linear(30, 64),
+        torch.nn.BatchNorm1d(64),
+        torch.nn.ReLU(),
+        torch.nn.Dropout(0.2),
+        torch.nn.Linear(64, 32),
+        torch.nn.ReLU(),
+        torch.nn.Linear(32, 1),
+    ).eval()
+    with torch.no_grad():
+        y = net(torch.from_numpy(X)).numpy()[:, 0] + 0.1 * rng.normal(size=len(X))
+    fast, slow, routes = both(net, X, y, beta=0.001, reference=0.0)
+    assert routes[0] == "polyline"
+    close(fast, slow, len(y))
+
+
+def test_a_wrong_structure_is_found_out():
+    """A route that does not reproduce the model is dropped with a warning, and the answer is right."""
+    X, y = regression()
+    model = LinearRegression().fit(X, y)
+    view = sfit.models.as_view(model)
+    lying = type("Lying", (type(view),), {"structure": property(lambda _: _twisted(view.structure))})
+    liar = lying(**{name: getattr(view, name) for name in view.__dataclass_fields__})
+    with pytest.warns(sfit.exceptions.SFITWarning, match="does not reproduce"):
+        result = sfit.feature_significance(liar, X, y)
+    assert result == sfit.feature_significance(model, X, y, fast=False)
+
+
+def _twisted(structure):
+    (weights, bias, activation) = structure.layers[0]
+    return replace(structure, layers=((weights * 1.01, bias, activation),))
+
+
+def test_an_ignored_feature_is_never_significant_on_any_route():
+    """Zero weights, unused columns: no positive row at beta = 0, whatever the route."""
+    X, y = regression()
+    X[:, 5] = np.random.default_rng(3).normal(size=len(X))
+    linear = LinearRegression().fit(X[:, :5], y)
+    padded = LinearRegression().fit(X, y)
+    padded.coef_[:5], padded.coef_[5], padded.intercept_ = linear.coef_, 0.0, linear.intercept_
+    trees = HistGradientBoostingRegressor(max_iter=20).fit(
+        np.column_stack([X[:, :5], np.ones(len(X))]), y
+    )
+    for model in (padded, trees):
+        for fast in (True, False):
+            result = sfit.feature_significance(model, X, y, beta=0.0, fast=fast)
+            assert result.tests[5].n_positive == 0
