@@ -75,7 +75,10 @@ def problems(draw):
     always_on = [0] if draw(st.booleans()) and width > 2 else []
     free = [c for c in range(width) if c not in always_on]
     if draw(st.booleans()) and len(free) > 2:
-        columns, labels = [free[:2], *([c] for c in free[2:])], ["group", *(f"c{c}" for c in free[2:])]
+        columns, labels = (
+            [free[:2], *([c] for c in free[2:])],
+            ["group", *(f"c{c}" for c in free[2:])],
+        )
     else:
         columns, labels = [[c] for c in free], [f"c{c}" for c in free]
     max_order = draw(st.integers(1, 3))
@@ -106,7 +109,9 @@ def problems(draw):
 
 
 def run_both(problem):
-    model, X, y, loss, kind, columns, labels, always_on, given_, partners, reference, options = problem
+    model, X, y, loss, kind, columns, labels, always_on, given_, partners, reference, options = (
+        problem
+    )
     expected = slow.sfit(
         model, X, y, loss=loss, reference=reference, columns=columns, always_on=always_on,
         given=given_, partners=partners, **options,

@@ -17,7 +17,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def per_row(name, y, prediction):
-    return LOSSES[name](y, prediction, 0, signed=False)
+    return LOSSES[name](y, prediction, int, signed=False)
 
 
 def one_by_one(score, y, prediction):
@@ -144,16 +144,16 @@ def test_an_error_names_the_row_and_the_number_of_rows():
     """The first bad row is counted from the start of the data, not of the tile."""
     loss = choose_loss(lambda y, p: np.where(y > 1, np.nan, 0.0), "regression")
     with pytest.raises(DataError, match=r"not finite at 2 row\(s\).*row 1002, where it is .*nan"):
-        loss(np.array([0.0, 1.0, 2.0, 3.0]), np.zeros(4), 1000, signed=False)
+        loss(np.array([0.0, 1.0, 2.0, 3.0]), np.zeros(4), lambda row: 1000 + row, signed=False)
 
 
 def test_losses_below_zero_are_admitted_only_where_said():
     """`signed` admits them; otherwise the message names the row and what to do."""
     loss = choose_loss(lambda y, p: y - p, "regression")
     y, prediction = np.array([1.0, -1.0]), np.zeros(2)
-    np.testing.assert_array_equal(loss(y, prediction, 0, signed=True), [1.0, -1.0])
+    np.testing.assert_array_equal(loss(y, prediction, int, signed=True), [1.0, -1.0])
     with pytest.raises(DataError, match=r"below zero at 1 row\(s\); the first is row 1.*beta=0"):
-        loss(y, prediction, 0, signed=False)
+        loss(y, prediction, int, signed=False)
 
 
 def test_a_negative_loss_serves_the_test_at_beta_zero_only():
@@ -206,9 +206,9 @@ def test_a_callable_may_return_lists_whole_numbers_or_truth_values():
         lambda y, p: [abs(a - b) for a, b in zip(y, p, strict=True)],
         lambda y, p: np.abs(y - p).astype(np.int8),
     ):
-        losses = choose_loss(answer, "regression")(y, prediction, 0, signed=False)
+        losses = choose_loss(answer, "regression")(y, prediction, int, signed=False)
         np.testing.assert_array_equal(losses, expected)
-    wrong = choose_loss(lambda y, p: y != p, "regression")(y, prediction, 0, signed=False)
+    wrong = choose_loss(lambda y, p: y != p, "regression")(y, prediction, int, signed=False)
     np.testing.assert_array_equal(wrong, [0.0, 1.0, 1.0])
 
 

@@ -195,13 +195,17 @@ def test_a_product_that_is_rarely_seen_is_found_out():
     assert sfit.feature_significance(pipeline, X, y).settings.space == "original"
 
 
-def test_an_encoder_that_looks_at_the_whole_batch_runs_as_a_whole():
-    """Centred on the rows at hand, columns move one by one and yet cannot be mixed freely."""
-    X, y = houses()
-    numeric = X[["area", "age", "noise"]].to_numpy()
-    centred = FunctionTransformer(lambda Z: Z - Z.mean(axis=0))
-    pipeline = make_pipeline(centred, Ridge()).fit(numeric, y)
-    assert sfit.feature_significance(pipeline, numeric, y).settings.space == "original"
+def test_a_category_that_the_probed_rows_lack_is_found_out():
+    """Words that alternate row by row: those probed all hold the same, a mixture tells."""
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"size": rng.normal(size=511), "word": ["a", "b"] * 255 + ["a"]})
+    X.loc[[0, 2], "size"] = [-9.0, 9.0]  # the rows of extremes are probed as well
+    y = rng.normal(size=511)
+    encode = FunctionTransformer(
+        lambda rows: np.column_stack([rows["size"] + (rows["word"] == "b"), rows["size"] ** 2])
+    )
+    pipeline = make_pipeline(encode, Ridge()).fit(X, y)
+    assert sfit.feature_significance(pipeline, X, y).settings.space == "original"
 
 
 def test_imputing_each_column_by_itself_is_masked_behind_it():

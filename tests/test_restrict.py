@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -250,7 +251,7 @@ def test_polylines_of_random_networks(seed, hidden, slope, bias):
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.normal(size=300), rng.integers(-1, 2, size=300), np.ones(300)])
     sizes, layers = [3, *hidden, 1], []
-    for inputs, units in zip(sizes, sizes[1:], strict=False):
+    for inputs, units in pairwise(sizes):
         layers += [torch.nn.Linear(inputs, units, bias=bias).double(), torch.nn.LeakyReLU(slope)]
     net = torch.nn.Sequential(*layers[:-1])
     with torch.no_grad():
@@ -290,7 +291,9 @@ def test_a_wrong_structure_is_found_out():
     X, y = regression()
     model = LinearRegression().fit(X, y)
     view = sfit.models.as_view(model)
-    lying = type("Lying", (type(view),), {"structure": property(lambda _: _twisted(view.structure))})
+    lying = type(
+        "Lying", (type(view),), {"structure": property(lambda _: _twisted(view.structure))}
+    )
     liar = lying(**{name: getattr(view, name) for name in view.__dataclass_fields__})
     with pytest.warns(sfit.exceptions.SFITWarning, match="does not reproduce"):
         result = sfit.feature_significance(liar, X, y)

@@ -520,7 +520,7 @@ def test_tiles_are_runs_of_consecutive_rows(monkeypatch):
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20.0)
     tiles = list(cut(X, y, None))
     assert [len(tile) for tile in tiles] == [7, 7, 6]
-    assert [tile.start for tile in tiles] == [0, 7, 14]
+    assert [tile.number(0) for tile in tiles] == [0, 7, 14]
     np.testing.assert_array_equal(np.concatenate([tile.X for tile in tiles]), X)
     np.testing.assert_array_equal(np.concatenate([tile.y for tile in tiles]), y)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,16 @@ def check_unit(value: Any, argument: str) -> float:
     return float(value)
 
 
+def check_grid(grid: Any) -> tuple[float, ...]:
+    """Betas to choose from, in order."""
+    if isinstance(grid, str) or not isinstance(grid, Iterable):
+        raise ArgumentError(f"grid must hold betas between 0 and 1; got {grid!r}.")
+    betas = tuple(sorted(check_unit(beta, "grid") for beta in grid))
+    if not betas:
+        raise ArgumentError("grid must hold at least one beta; got none.")
+    return betas
+
+
 def check_betas(beta: Any, max_order: int) -> tuple[float, ...] | None:
     """One beta per order; None stands for "auto"."""
     if isinstance(beta, str):
@@ -77,6 +87,12 @@ def check_jobs(value: Any, argument: str = "n_jobs") -> None:
         raise ArgumentError(
             f"{argument} must be None or a whole number but 0 (-1: all cores); got {value!r}."
         )
+
+
+def check_callable(value: Any, argument: str) -> None:
+    """A function, or None."""
+    if value is not None and not callable(value):
+        raise ArgumentError(f"{argument} must be callable, or None; got {value!r}.")
 
 
 def check_validation(validation: Any) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ prediction.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -17,13 +18,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfit._arguments import as_seed, check_unit, check_level, check_whole
+from sfit._arguments import (
+    as_seed,
+    check_callable,
+    check_flag,
+    check_grid,
+    check_jobs,
+    check_level,
+    check_unit,
+    check_whole,
+)
 from sfit._contrast import Contrast, Reveal
 from sfit._engine import Question, gather
 from sfit._problem import Problem, pose
 from sfit._result import BetaChoice
-from sfit._sign_test import ranks
-from sfit.exceptions import ArgumentError, BetaError, DataError
+from sfit._sign_test import ranks, too_few_rows
+from sfit.exceptions import BetaError, DataError, ModelError, SFITWarning
 
 Array = npt.NDArray[Any]
 RandomModel = Callable[[np.random.Generator], Any]
@@ -106,9 +116,11 @@ def choose_beta(
     check_level(alpha, "alpha")
     check_whole(n_models, "n_models")
     check_unit(max_beta, "max_beta")
-    admitted = None if grid is None else tuple(sorted(check_unit(b, "grid") for b in grid))
-    if admitted is not None and not admitted:
-        raise ArgumentError("grid must hold at least one beta; got none.")
+    check_jobs(n_jobs)
+    check_flag(progress, "progress")
+    check_callable(random_model, "random_model")
+    seed = as_seed(random_state)
+    admitted = None if grid is None else check_grid(grid)
     problem = pose(
         model,
         X,
@@ -126,7 +138,7 @@ def choose_beta(
         grid=admitted,
         max_beta=max_beta,
         random_model=random_model,
-        seed=as_seed(random_state),
+        seed=seed,
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -146,6 +158,9 @@ def choose_on(
 ) -> BetaChoice:
     """Choose beta on the rows of a problem that is posed already."""
     problem = replace(problem, part=None, parts=())
+    n = len(problem.y)
+    for warning in too_few_rows(n, alpha, ranks(n, alpha, "exact")):
+        warnings.warn(f"choosing beta: {warning}", SFITWarning, stacklevel=3)
     thresholds = tuple(
         _thresholds(drawn, alpha, n_jobs, progress, f"random model {number}")
         for number, drawn in enumerate(_random_problems(problem, random_model, n_models, seed), 1)
@@ -210,7 +225,11 @@ def _random_problems(
         if random_model is None:
             yield replace(problem, view=problem.view.randomize(rng))
         else:
-            yield problem.for_model(random_model(rng))
+            try:
+                model = random_model(rng)
+            except Exception as error:
+                raise ModelError(f"random_model failed: {type(error).__name__}: {error}") from error
+            yield problem.for_model(model)
 
 
 def _thresholds(

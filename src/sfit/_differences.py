@@ -68,7 +68,7 @@ class Base:
         prediction = self._equalised(full).by_row()
         tile, loss = self.tile, self.evaluation.loss
         base = self._loss_by_row()
-        losses = loss(tile.y, prediction, tile.start, self.signed)
+        losses = loss(tile.y, prediction, tile.number, self.signed)
         for part in parts:
             if tile.part is None:
                 yield Losses(base, losses, None)
@@ -79,7 +79,7 @@ class Base:
     def _loss_by_row(self) -> Array:
         if self._losses is None:
             by_row = self.prediction.by_row()
-            self._losses = self.evaluation.loss(self.tile.y, by_row, self.tile.start, self.signed)
+            self._losses = self.evaluation.loss(self.tile.y, by_row, self.tile.number, self.signed)
         return self._losses
 
     def _equalised(self, full: Prediction) -> Prediction:

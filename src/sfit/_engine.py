@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from joblib.externals.loky.backend.reduction import dumps
+from joblib.parallel import get_active_backend
 from tqdm.auto import tqdm
 
 from sfit._contrast import Contrast, Side, delta, relative_improvement
@@ -111,12 +113,9 @@ def _map(
 ) -> list[list[Summary]]:
     """Summaries of each question, by tile. The first tile brackets, the others fill in."""
     tasks = list(_tasks(questions))
-    view = evaluation.predictions.view
-    parallel = Parallel(
-        n_jobs=n_jobs,
-        return_as="generator",
-        **({"require": "sharedmem"} if view.threads_only else {"prefer": "threads"}),
-    )
+    shared = evaluation.predictions.view.threads_only or not _can_travel(evaluation)
+    hint = {"require": "sharedmem"} if shared else {"prefer": "threads"}
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator", **hint)
     summaries: list[list[Summary]] = [[] for _ in questions]
     windows: dict[int, Windows] = {}
     with tqdm(total=len(tasks) * len(rows.tiles), desc=label, disable=not progress) as bar:
@@ -141,6 +140,18 @@ def _map(
                 summaries[i].append(summary)
             bar.update()
     return summaries
+
+
+def _can_travel(evaluation: Evaluation) -> bool:
+    """Whether tasks can go to other processes, if that is where the user's backend sends them."""
+    backend, _ = get_active_backend(prefer="threads")
+    if getattr(backend, "supports_sharedmem", False):
+        return True
+    try:
+        dumps(evaluation)
+    except Exception:  # a model may refuse in any way it likes; then threads serve it
+        return False
+    return True
 
 
 def _tasks(questions: Sequence[Question]) -> Iterator[list[int]]:

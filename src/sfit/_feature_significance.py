@@ -12,8 +12,10 @@ import numpy as np
 from sfit._arguments import (
     as_seed,
     check_betas,
+    check_callable,
     check_choice,
     check_flag,
+    check_jobs,
     check_level,
     check_validation,
     check_whole,
@@ -27,7 +29,7 @@ from sfit._partners import Partners, check_partners, find_partners
 from sfit._problem import Problem, pose
 from sfit._procedure import Outcome, Plan, sfit
 from sfit._result import PartitionedResult, Settings, SFITResult
-from sfit._sign_test import INTERVALS, Ranks, fewest_rows, ranks
+from sfit._sign_test import INTERVALS, Ranks, ranks, too_few_rows
 from sfit._versions import versions
 from sfit.exceptions import ArgumentError, SFITWarning
 
@@ -185,6 +187,9 @@ def feature_significance(
         (progress, "progress"),
     ):
         check_flag(flag, argument)
+    check_jobs(n_jobs)
+    check_callable(random_model, "random_model")
+    seed = as_seed(random_state)
     rest = isinstance(given, str) and given == "rest"
     if rest and max_order != 1:
         raise ArgumentError(f"given='rest' has one order only; got max_order={max_order!r}.")
@@ -206,11 +211,14 @@ def feature_significance(
 
     choice = None
     if betas is None:
-        seed = as_seed(random_state)
         if validation is None:
             held_out, problem = set_aside(problem, validation_fraction, seed)
         else:
             held_out = pose(model, *check_validation(validation), **asked)
+            if held_out.features.names != names:
+                raise ArgumentError(
+                    f"validation has the features {held_out.features.names!r}, but X has {names!r}."
+                )
         choice = choose_on(
             held_out,
             alpha=alpha,
@@ -240,7 +248,7 @@ def feature_significance(
     )
     sizes = problem.rows.sizes()
     levels = [ranks(n, alpha, interval) for n in sizes]
-    few = [_too_few_rows(n, alpha, level) for n, level in zip(sizes, levels, strict=True)]
+    few = [too_few_rows(n, alpha, level) for n, level in zip(sizes, levels, strict=True)]
     for warning in dict.fromkeys(text for texts in few for text in texts):
         warnings.warn(warning, SFITWarning, stacklevel=2)
     evaluation = problem.evaluation(fast)
@@ -332,7 +340,9 @@ def run_procedures(
         for part, contrasts in previous.items():
             evidence = [next(answers) for _ in contrasts]
             if part not in caveats:
-                caveats[part] = _no_room_to_improve(evidence[0].n_improvable, levels[part].critical)
+                caveats[part] = _no_room_to_improve(
+                    evidence[0].n_improvable, levels[part].critical, sizes[part]
+                )
             try:
                 asked[part] = procedures[part].send(evidence)
             except StopIteration as stop:
@@ -340,23 +350,11 @@ def run_procedures(
     return [(outcomes[part], caveats[part]) for part in range(len(sizes))]
 
 
-def _no_room_to_improve(n_improvable: int, critical: int) -> tuple[str, ...]:
-    if n_improvable >= critical:
+def _no_room_to_improve(n_improvable: int, critical: int, n: int) -> tuple[str, ...]:
+    if n_improvable >= critical or critical > n:
         return ()
     return (
         f"the base has a loss above zero on {n_improvable:,} rows, and at least {critical:,} would "
         "have to improve: with this loss nothing can be significant. Use one that grades "
         "predictions, such as 'log_loss'.",
     )
-
-
-def _too_few_rows(n: int, alpha: float, level: Ranks) -> tuple[str, ...]:
-    needed = fewest_rows(alpha)
-    if n < needed:
-        return (
-            f"{n} rows are too few for anything to be significant at alpha={alpha:g}: at least "
-            f"{needed} are needed, and several hundred to find anything but the strongest effects.",
-        )
-    if not level.low:
-        return (f"{n} rows are too few for an exact interval at alpha={alpha:g}: it is infinite.",)
-    return ()

@@ -72,8 +72,10 @@ def positions_of(
     wanted: Sequence[Any] | Any, labels: Sequence[str], argument: str, unnamed: bool = False
 ) -> list[int]:
     """Turn names (or positions, where the columns are `unnamed`) into positions."""
-    if isinstance(wanted, str | int | np.integer):
+    if isinstance(wanted, str | int | np.integer) and not isinstance(wanted, bool):
         wanted = [wanted]
+    if isinstance(wanted, Mapping | bytes) or not isinstance(wanted, Iterable):
+        raise ArgumentError(f"{argument} must hold names of columns; got {wanted!r}.")
     index = {label: position for position, label in enumerate(labels)}
     found = []
     for item in wanted:
@@ -101,6 +103,8 @@ def group_columns(
     groups = {} if groups is None else groups
     if not isinstance(groups, Mapping):
         raise ArgumentError(f"groups must map a name to columns; got {type(groups).__name__}.")
+    if len(set(map(str, groups))) < len(groups):
+        raise ArgumentError(f"groups has two groups of the same name: {list(groups)!r}.")
     owner: dict[int, str] = {}
     for name, columns in groups.items():
         members = positions_of(columns, labels, f"groups[{name!r}]", unnamed)
@@ -146,8 +150,8 @@ def check_reference(reference: Any, labels: Sequence[str]) -> None:
                 f"reference has {len(reference)} values, but there are {len(labels)} columns: "
                 f"{_shorten(labels)}."
             )
-    else:
-        as_table(reference, "reference")
+    elif (shape := as_table(reference, "reference").shape)[0] == 0:
+        raise DataError(f"reference is a data set without rows, of shape {tuple(shape)}.")
 
 
 def describe_reference(reference: Any) -> str:

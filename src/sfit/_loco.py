@@ -20,14 +20,13 @@ from sfit._arguments import check_choice, check_flag, check_jobs, check_level
 from sfit._contrast import Contrast, Refit, Reveal
 from sfit._differences import Evaluation
 from sfit._engine import Evidence, Question, gather
-from sfit._feature_significance import _too_few_rows as too_few_rows
 from sfit._features import group_columns, positions_of
 from sfit._losses import check_loss
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._problem import Problem, pose
 from sfit._result import SetTest, Settings, SFITResult
 from sfit._rows import Table, Tile, as_table, as_vector, column_names, select_columns, to_native
-from sfit._sign_test import INTERVALS, p_value, ranks
+from sfit._sign_test import INTERVALS, p_value, ranks, too_few_rows
 from sfit._versions import versions
 from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
 from sfit.restrict import SidePredictions

@@ -7,6 +7,7 @@ Classification losses take class indices and probabilities of shape (m, classes)
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,15 +72,27 @@ class Loss:
     task: str | None
     per_row: Callable[[Array, Array], Array]
 
-    def __call__(self, y: Array, prediction: Array, first_row: int, signed: bool) -> Array:
+    def __call__(
+        self, y: Array, prediction: Array, number: Callable[[int], int], signed: bool
+    ) -> Array:
         """Losses of a run of rows, refused with the row's number where they cannot be used.
 
-        `signed` says whether losses below zero are admitted (they are at beta = 0).
+        `number` gives the user's number of a row; `signed` says whether losses below zero are
+        admitted (they are at beta = 0).
         """
         if self.task is None:
             # The user's own function may write to its arguments: they are ours, and used again.
             y, prediction = y.copy(), prediction.copy()
-        losses = np.asarray(self.per_row(y, prediction))
+        try:
+            losses = np.asarray(self.per_row(y, prediction))
+        except Exception as error:
+            raise DataError(
+                f"loss {self.name!r} failed on {len(y)} rows from row {number(0)} on: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        if losses.dtype == object:
+            with suppress(TypeError, ValueError):
+                losses = losses.astype(np.float64)
         if losses.shape != (len(y),) or losses.dtype.kind not in "biuf":
             raise DataError(
                 f"loss {self.name!r} must return one number per row: expected shape ({len(y)},), "
@@ -89,20 +102,22 @@ class Loss:
         losses = losses.astype(np.float64, copy=False)
         usable = np.isfinite(losses)
         if not usable.all():
-            raise DataError(self._complaint("not finite", ~usable, losses, first_row))
+            raise DataError(self._complaint("not finite", ~usable, losses, number))
         if not signed and (losses < 0).any():
             raise DataError(
-                self._complaint("below zero", losses < 0, losses, first_row)
+                self._complaint("below zero", losses < 0, losses, number)
                 + " With beta > 0 the test asks for (1 - beta) times the base loss, which must "
                 "shrink it: use a loss that is never negative, or beta=0."
             )
         return losses
 
-    def _complaint(self, what: str, where: Array, losses: Array, first_row: int) -> str:
+    def _complaint(
+        self, what: str, where: Array, losses: Array, number: Callable[[int], int]
+    ) -> str:
         first = int(np.flatnonzero(where)[0])
         return (
             f"loss {self.name!r} is {what} at {int(where.sum())} row(s); the first is row "
-            f"{first_row + first}, where it is {float(losses[first])!r}."
+            f"{number(first)}, where it is {float(losses[first])!r}."
         )
 
 

@@ -46,7 +46,13 @@ def find_partners(
             by_name = {str(key): value for key, value in partners.items()}
             ordered = positions_of(by_name.get(name, ()), features.names, f"partners[{name!r}]")
         elif callable(partners):
-            ordered = positions_of(partners(name), features.names, f"partners({name!r})")
+            try:
+                named = partners(name)
+            except Exception as error:
+                raise ArgumentError(
+                    f"partners({name!r}) failed: {type(error).__name__}: {error}"
+                ) from error
+            ordered = positions_of(named, features.names, f"partners({name!r})")
         else:
             ordered = sorted(tested)
             if scores is not None:

@@ -6,6 +6,7 @@ of at most 1,000 rows before the real work starts.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
@@ -42,7 +43,7 @@ from sfit._rows import (
     take_rows,
     to_native,
 )
-from sfit.exceptions import ArgumentError, DataError, ModelError
+from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
 from sfit.models import ModelView, Trees, as_view
 from sfit.models._sklearn import PipelineView
 from sfit.restrict import SidePredictions, rounding_noise
@@ -73,7 +74,7 @@ class Problem:
     @property
     def rows(self) -> Rows:
         """The rows as tiles."""
-        return Rows(tuple(cut(self.table, self.y, self.part)), self.parts)
+        return Rows(tuple(cut(self.table, self.y, self.part, self.chosen)), self.parts)
 
     def subset(self, numbers: Array) -> Problem:
         """The same problem on some of the rows; the reference stays."""
@@ -92,12 +93,22 @@ class Problem:
 
     def evaluation(self, fast: bool = True) -> Evaluation:
         """How sides are predicted and compared, after a look at the model's output on a probe."""
-        head = Tile(0, self.table[:PROBE_ROWS], self.y[:PROBE_ROWS], None)
+        numbers = None if self.chosen is None else self.chosen[:PROBE_ROWS]
+        head = Tile(0, self.table[:PROBE_ROWS], self.y[:PROBE_ROWS], None, numbers)
         direct = SidePredictions(self.view, self.features)
         for side in (Reveal(frozenset()), Reveal(self.features.everything)):
             output = direct.one(head, side).by_row()
             _check_output(self, output)
-            self.loss(head.y, output, 0, signed=True)
+            self.loss(head.y, output, head.number, signed=True)
+        again = direct.one(head, side).by_row()
+        differ = (again != output).reshape(len(head), -1).any(axis=1)
+        if differ.any():
+            warnings.warn(
+                f"the model's predictions differ from call to call, for {differ.mean():.0%} of "
+                f"{len(head)} rows: what they differ by counts as rounding, and hides features.",
+                SFITWarning,
+                stacklevel=3,
+            )
         structure = self.view.structure
         # Trees add up leaf by leaf, each row for itself: what else is in the batch cannot matter.
         exact = isinstance(structure, Trees)
@@ -235,25 +246,33 @@ def _used_columns(
     own = column_names(table)
     width = table.shape[1]
     if own is None:
-        fitted = None if view.names is None else len(view.names)
+        fitted = view.width if view.names is None else len(view.names)
         if fitted is not None and features is None and fitted != width:
             raise DataError(f"X has {width} columns, but the model was fitted on {fitted}.")
-        names = view.names if view.names is not None and fitted == width else None
+        names = view.names if fitted == width else None
         names = names or tuple(f"x{position}" for position in range(width))
     else:
         names = own
     if features is not None:
         positions = _asked_columns(view, features, names, own is None)
     elif own is not None and view.names is not None:
-        missing = [name for name in view.names if name not in names]
+        # LightGBM keeps the names of its columns with spaces replaced.
+        by_name = {name.replace(" ", "_"): name for name in names} | {name: name for name in names}
+        fitted_on = [by_name.get(name, name) for name in view.names]
+        missing = [name for name in fitted_on if name not in names]
         if missing:
             raise DataError(
                 f"X lacks {len(missing)} of the columns that the model was fitted on: "
                 f"{missing[:8]!r}."
             )
-        positions = positions_of(view.names, names, "the model")
+        positions = positions_of(fitted_on, names, "the model")
     else:
         positions = [position for position in range(width) if position not in asides]
+        if own is not None and view.width not in (None, len(positions)):
+            raise DataError(
+                f"X has {len(positions)} columns of features, but the model was fitted on "
+                f"{view.width}: name them with features=[...]."
+            )
     if not positions:
         raise ArgumentError(f"features must name at least one column of X; got {features!r}.")
     return [names[position] for position in positions], positions

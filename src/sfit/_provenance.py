@@ -39,7 +39,8 @@ def origins(encode: Encode, table: Table, encoded: Table) -> tuple[int, ...] | N
         rows = np.unique(np.concatenate([rows, unseen]))
     else:
         return None
-    return tuple(map(int, origin)) if _mixes_freely(encode, table, origin) else None
+    alone = _depends_on_its_origin_alone(table, encoded, origin)
+    return tuple(map(int, origin)) if alone and _mixes_freely(encode, table, origin) else None
 
 
 def _telling_rows(table: Table) -> Array:
@@ -78,6 +79,22 @@ def _rows_where_unassigned_columns_vary(encoded: Table, columns: Array) -> Array
         if changed.any():
             rows += [0, int(changed.argmax())]
     return np.asarray(rows, dtype=int)
+
+
+def _depends_on_its_origin_alone(table: Table, encoded: Table, origin: Array) -> bool:
+    """Check on all rows that equal originals are encoded equally.
+
+    The product of two rare dummies may have moved with but one of them over the few rows probed.
+    """
+    for source in np.unique(origin[origin != NO_ORIGIN]):
+        codes, found = pd.factorize(column_values(table, int(source)), use_na_sentinel=False)
+        first = np.full(len(found), len(codes))
+        np.minimum.at(first, codes, np.arange(len(codes)))
+        for column in np.flatnonzero(origin == source):
+            values = column_values(encoded, int(column))
+            if _differ(values, values[first[codes]]).any():
+                return False
+    return True
 
 
 def _mixes_freely(encode: Encode, table: Table, origin: Array) -> bool:

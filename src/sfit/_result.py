@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,9 @@ import numpy as np
 import pandas as pd
 
 from sfit import _summary
+from sfit._arguments import check_choice, check_level
 from sfit._multiplicity import CORRECTIONS, adjust
-from sfit.exceptions import ArgumentError, DataError
+from sfit.exceptions import DataError
 
 SCHEMA_VERSION = 1
 
@@ -247,11 +250,10 @@ class SFITResult:
             The same evidence, decided anew.
         """
         alpha = self.settings.alpha if alpha is None else alpha
-        correction = self.settings.correction if correction == "unchanged" else correction
-        if not 0 < alpha < 1:
-            raise ArgumentError(f"alpha must lie strictly between 0 and 1; got {alpha!r}.")
-        if correction not in CORRECTIONS:
-            raise ArgumentError(f"correction must be one of {CORRECTIONS!r}; got {correction!r}.")
+        unchanged = isinstance(correction, str) and correction == "unchanged"
+        correction = self.settings.correction if unchanged else correction
+        check_level(alpha, "alpha")
+        check_choice(correction, "correction", CORRECTIONS)
         tests = []
         for order in dict.fromkeys(test.order for test in self.tests):
             family = [test for test in self.tests if test.order == order]
@@ -281,8 +283,9 @@ class SFITResult:
     @classmethod
     def from_json(cls, source: str | Path) -> SFITResult:
         """Read a result from a file, or from the text that `to_json` returned."""
-        document = _read(source, "SFITResult")
-        return cls._from_content(document["result"], document["run"])
+        content, run = _read(source, "SFITResult")
+        with _as_written():
+            return cls._from_content(content, run)
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -389,10 +392,10 @@ class PartitionedResult(Mapping[Any, SFITResult]):
     @classmethod
     def from_json(cls, source: str | Path) -> PartitionedResult:
         """Read results from a file, or from the text that `to_json` returned."""
-        document = _read(source, "PartitionedResult")
-        run, content = document["run"], document["result"]
-        parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])
-        return cls(parts, content["by"])
+        content, run = _read(source, "PartitionedResult")
+        with _as_written():
+            parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])
+            return cls(parts, content["by"])
 
 
 def _stack(frames: Sequence[tuple[Any, pd.DataFrame]]) -> pd.DataFrame:
@@ -408,22 +411,37 @@ def _write(kind: str, content: dict[str, Any], run: dict[str, Any], path: str | 
     return text
 
 
-def _read(source: str | Path, kind: str) -> dict[str, Any]:
+def _read(source: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parts `result` and `run` of a document, from a file or from text."""
+    if not isinstance(source, str | PathLike):
+        raise DataError(f"expected a path, or JSON written by to_json; got {source!r}.")
     text = str(source)
-    if isinstance(source, Path) or not text.lstrip().startswith("{"):
-        text = Path(source).read_text(encoding="utf-8")
     try:
+        if isinstance(source, PathLike) or not text.lstrip().startswith("{"):
+            text = Path(source).read_text(encoding="utf-8")
         document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(f"this is not JSON written by to_json: {error}.") from error
-    version = document.get("schema_version") if isinstance(document, dict) else None
-    if version != SCHEMA_VERSION or document.get("kind") != kind:
+    except (OSError, ValueError, RecursionError) as error:
+        shown = text if len(text) < 100 else f"{text[:97]}..."
+        raise DataError(f"{shown!r} is no JSON written by to_json: {error}.") from error
+    head = document if isinstance(document, dict) else {}
+    if head.get("schema_version") != SCHEMA_VERSION or head.get("kind") != kind:
         raise DataError(
-            f"expected a {kind} of schema version {SCHEMA_VERSION}; got "
-            f"{document.get('kind') if isinstance(document, dict) else type(document).__name__!r} "
-            f"of version {version!r}."
+            f"expected a {kind} of schema version {SCHEMA_VERSION}; got {head.get('kind')!r} of "
+            f"version {head.get('schema_version')!r}."
         )
-    return dict(document)
+    result, run = head.get("result"), head.get("run")
+    if not isinstance(result, dict) or not isinstance(run, dict):
+        raise DataError(f"this {kind} lacks its part 'result' or 'run': it was not written whole.")
+    return result, run
+
+
+@contextmanager
+def _as_written() -> Iterator[None]:
+    """What is missing or of another kind in a document is the document's fault."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"this was not written by to_json, or was changed: {error!r}.") from error
 
 
 # JSON has no infinities and no NaN; written as text they come back exactly.
@@ -431,9 +449,9 @@ _WORDS = {math.inf: "inf", -math.inf: "-inf"}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _NUMERIC = {
     field.name
-    for owner in (SetTest, GateTest, Settings)
+    for owner in (SetTest, GateTest, Settings, BetaChoice)
     for field in fields(owner)
-    if field.type == "float"
+    if "float" in str(field.type)
 }
 
 
@@ -446,20 +464,15 @@ def _storable(value: Any) -> Any:
         return _storable(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return _WORDS.get(value, "nan")
-    return value
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def _revived(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a dataclass as they were: lists are tuples, words in numeric fields are numbers."""
-    return {
-        name: _tuples(value)
-        if isinstance(value, list)
-        else _NUMBERS.get(value, value)
-        if name in _NUMERIC and isinstance(value, str)
-        else value
-        for name, value in stored.items()
-    }
+    return {name: _as_it_was(value, name in _NUMERIC) for name, value in stored.items()}
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+def _as_it_was(value: Any, numeric: bool) -> Any:
+    if isinstance(value, list):
+        return tuple(_as_it_was(item, numeric) for item in value)
+    return _NUMBERS.get(value, value) if numeric and isinstance(value, str) else value

@@ -36,11 +36,12 @@ class Tile:
     y: Array
     part: Array | None
     """Number of the part each row belongs to, where the rows are partitioned."""
+    numbers: Array | None = None
+    """The user's numbers of the rows, where they are only some of those given."""
 
-    @property
-    def start(self) -> int:
-        """Global number of the tile's first row."""
-        return self.index * TILE_ROWS
+    def number(self, row: int) -> int:
+        """The user's number of a row of the tile."""
+        return int(self.index * TILE_ROWS + row if self.numbers is None else self.numbers[row])
 
     def __len__(self) -> int:
         return len(self.y)
@@ -68,6 +69,8 @@ class Rows:
 def as_table(X: Any, argument: str = "X") -> Table:
     """The user's rows as a table, without copying them; refused when they are not rows."""
     if sp.issparse(X):
+        if X.ndim != 2:
+            raise DataError(f"{argument} must have two dimensions; got shape {X.shape}.")
         sparse = X.tocsc()
         if sparse.dtype.kind in "biu":
             sparse = sparse.astype(np.float64)
@@ -79,7 +82,7 @@ def as_table(X: Any, argument: str = "X") -> Table:
             f"{argument} is a masked array, whose mask models do not see. Use X.filled(np.nan)."
         )
     if isinstance(X, np.ndarray | list | tuple):
-        array = np.asarray(X)
+        array = _as_array(X, argument)
         if array.ndim != 2:
             raise DataError(
                 f"{argument} must have two dimensions, rows and columns; got shape {array.shape}. "
@@ -95,6 +98,13 @@ def as_table(X: Any, argument: str = "X") -> Table:
         if array.dtype == np.float16:
             array = array.astype(np.float32)
         return array
+    if isinstance(X, pd.DataFrame):
+        sparse = {
+            name: dtype.subtype
+            for name, dtype in X.dtypes.items()
+            if isinstance(dtype, pd.SparseDtype)
+        }
+        X = X.astype(sparse) if sparse else X
     try:
         table = nw.from_native(X, eager_only=True)
     except TypeError as error:
@@ -108,7 +118,21 @@ def as_table(X: Any, argument: str = "X") -> Table:
     if len(set(labels)) < len(labels):
         twice = sorted({label for label in labels if labels.count(label) > 1})
         raise DataError(f"{argument} has column names that occur twice or more: {twice!r}.")
+    for name, dtype in table.schema.items():
+        if dtype == nw.Unknown:
+            kind = getattr(table.get_column(name).to_native(), "dtype", dtype)
+            raise DataError(
+                f"{argument} has a column {name!r} of type {kind}, which cannot be used: convert "
+                "it to numbers, text or categories."
+            )
     return table
+
+
+def _as_array(values: Any, argument: str) -> Array:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise DataError(f"{argument} has rows of different lengths: {error}") from error
 
 
 def is_frame(table: Table) -> bool:
@@ -266,7 +290,10 @@ def _codes(columns: Sequence[Array]) -> Array:
     """Rows numbered by their values, in order of first appearance; missing is a value."""
     codes = np.zeros(len(columns[0]), dtype=np.int64)
     for values in columns:
-        own, found = pd.factorize(values, use_na_sentinel=False)
+        try:
+            own, found = pd.factorize(values, use_na_sentinel=False)
+        except TypeError as error:
+            raise DataError(f"X holds values that cannot be compared: {error}.") from error
         codes = pd.factorize(codes * max(len(found), 1) + own)[0]
     return codes
 
@@ -277,8 +304,10 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
         array = values.to_numpy()
     elif hasattr(values, "to_numpy"):
         array = np.asarray(values.to_numpy())
+    elif isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise DataError(f"{argument} is masked at some rows: leave these rows out.")
     else:
-        array = np.asarray(values)
+        array = _as_array(values, argument)
     if array.ndim == 0:
         raise ArgumentError(f"{argument} must hold one value per row; got {values!r}.")
     if len(array) != length:
@@ -289,8 +318,14 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
     return array
 
 
-def cut(table: Table, y: Array, part: Array | None) -> Iterator[Tile]:
+def cut(table: Table, y: Array, part: Array | None, numbers: Array | None = None) -> Iterator[Tile]:
     """Tiles of a table in memory."""
     for index, start in enumerate(range(0, len(y), TILE_ROWS)):
         rows = slice(start, start + TILE_ROWS)
-        yield Tile(index, table[rows], y[rows], None if part is None else part[rows])
+        yield Tile(
+            index,
+            table[rows],
+            y[rows],
+            None if part is None else part[rows],
+            None if numbers is None else numbers[rows],
+        )

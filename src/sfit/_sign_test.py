@@ -14,12 +14,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom, norm
 
-from sfit._arguments import check_unit, check_level, check_whole
+from sfit._arguments import check_level, check_unit, check_whole
 from sfit.exceptions import ArgumentError
 
 Array = npt.NDArray[Any]
 
 INTERVALS = ("exact", "asymptotic")
+
+SCANNED_ROWS = 100_000
+"""Numbers of rows that `rows_needed` looks at together."""
 
 
 class Ranks(NamedTuple):
@@ -100,6 +103,19 @@ def fewest_rows(alpha: float) -> int:
     return n
 
 
+def too_few_rows(n: int, alpha: float, level: Ranks) -> tuple[str, ...]:
+    """What to say when n rows cannot be significant, or have no interval; mostly nothing."""
+    needed = fewest_rows(alpha)
+    if n < needed:
+        return (
+            f"{n} rows are too few for anything to be significant at alpha={alpha:g}: at least "
+            f"{needed} are needed, and several hundred to find anything but the strongest effects.",
+        )
+    if not level.low:
+        return (f"{n} rows are too few for an exact interval at alpha={alpha:g}: it is infinite.",)
+    return ()
+
+
 def power(n: int, probability: float, alpha: float = 0.05) -> float:
     r"""Probability that the sign test rejects with `n` rows.
 
@@ -169,23 +185,28 @@ def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> 
         raise ArgumentError(
             f"probability must be above 0.5 for any number of rows to suffice; got {probability!r}."
         )
-    if not alpha < power < 1:
+    check_level(power, "power")
+    if not alpha < power:
         raise ArgumentError(f"power must lie between alpha = {alpha!r} and 1; got {power!r}.")
-    # The normal approximation says where to look; a window around it, in which a tooth of the saw
-    # is small against the growth of the power, is searched exactly.
-    excess = probability - 0.5
-    sd = math.sqrt(probability * (1 - probability))
-    guess = ((float(norm.isf(alpha)) / 2 + float(norm.isf(1 - power)) * sd) / excess) ** 2
-    reach = 20 / excess + 100
-    while True:
-        n = np.arange(max(1, int(guess - reach)), int(guess + 3 * reach) + 1)
-        short = binom.sf(critical_count(n, alpha) - 1, n, probability) < power
-        if not short.any():
-            if n[0] == 1:
-                return 1
-        elif not short[len(n) // 2 :].any():
-            return int(n[np.flatnonzero(short)[-1]]) + 1
-        reach *= 2
+
+    # The power is a sawtooth: it falls where the critical count grows. Bisection finds a place
+    # where it falls short no more; within the next teeth, where one may still reach lower, every n
+    # is looked at. Beyond them the power has grown by more than the height of a tooth.
+    def is_short(n: Any) -> Any:
+        return binom.sf(critical_count(n, alpha) - 1, n, probability) < power
+
+    low, high = 0, 1
+    while is_short(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_short(middle) else (low, middle)
+    last, beyond = low, low + int(20 / (probability - 0.5)) + 100
+    for start in range(low + 1, beyond, SCANNED_ROWS):
+        n = np.arange(start, min(start + SCANNED_ROWS, beyond))
+        short = np.flatnonzero(is_short(n))
+        last = int(n[short[-1]]) if len(short) else last
+    return last + 1
 
 
 def _check_plan(probability: float, alpha: float) -> None:

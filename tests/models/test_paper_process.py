@@ -154,7 +154,9 @@ def as_onnx(network):
     return exported.SerializeToString()
 
 
-@pytest.mark.parametrize("convert", [lambda network: network, as_torch, as_skorch, as_keras, as_onnx])
+@pytest.mark.parametrize(
+    "convert", [lambda network: network, as_torch, as_skorch, as_keras, as_onnx]
+)
 def test_networks_find_the_process(network, convert):
     """The paper's network, in every library that can hold it."""
     assert_finds_the_process(convert(network))

@@ -74,7 +74,9 @@ def exact_interval(deltas: Sequence[float], alpha: float) -> tuple[float, float,
 def asymptotic_interval(deltas: Sequence[float], alpha: float) -> tuple[float, float]:
     """The interval of Algorithms 1 and 2, ranks 1-based and clipped to 1..n."""
     d, n = sorted(deltas), len(deltas)
-    half_width = NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(n) / 2  # q_{1 - alpha/2} sqrt(n2) / 2
+    half_width = (
+        NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(n) / 2
+    )  # q_{1 - alpha/2} sqrt(n2) / 2
     low = math.floor((n + 1) / 2 - half_width)
     high = math.ceil((n + 1) / 2 + half_width)
     return d[min(max(low, 1), n) - 1], d[min(max(high, 1), n) - 1]
@@ -219,7 +221,9 @@ def rho_delta(
 
 def _bases(term: tuple[int, ...], found: dict[int, int], strict: bool) -> list[tuple[int, ...]]:
     """What a set is tested over: section 2.3; Decisions, Order m and Stricter rule."""
-    base = tuple(j for j in term if j in found)  # Algorithm 2: {k} if k is in S_1, otherwise nothing
+    base = tuple(
+        j for j in term if j in found
+    )  # Algorithm 2: {k} if k is in S_1, otherwise nothing
     one_less = [tuple(k for k in term if k != j) for j in term]
     if base == term:  # only with exhaustive=True
         bases = one_less
@@ -287,7 +291,13 @@ def sfit(
         rhos, deltas = rho_delta(base_loss, full_loss, same, b)
         n_positive = sum(rho > b for rho in rhos)  # n+ = sum of 1{Delta^i > 0}, Algorithms 1 and 2
         p = p_value(n_positive, len(rhos))
-        return {"base": tuple(sorted(base)), "n_positive": n_positive, "p": p, "rhos": rhos, "deltas": deltas}
+        return {
+            "base": tuple(sorted(base)),
+            "n_positive": n_positive,
+            "p": p,
+            "rhos": rhos,
+            "deltas": deltas,
+        }
 
     def row(order: int, term: tuple[int, ...], b: float) -> dict[str, Any]:
         if rest:
@@ -317,7 +327,9 @@ def sfit(
             if j in found and not exhaustive:
                 continue
             candidates = tested if partners is None else partners[j]
-            allowed = [k for k in dict.fromkeys(candidates) if k != j and k not in fixed][:n_partners]
+            allowed = [k for k in dict.fromkeys(candidates) if k != j and k not in fixed][
+                :n_partners
+            ]
             for chosen in combinations(allowed, order - 1):
                 sets.add(tuple(sorted((j, *chosen))))
         return sorted(sets)
@@ -349,4 +361,9 @@ def sfit(
         if not gates[-1]["open"] and not exhaustive:
             break
     found = dict(sorted(found.items()))
-    return {"tests": tests, "gates": gates, "found": found, "remainder": bool(gates) and gates[-1]["open"]}
+    return {
+        "tests": tests,
+        "gates": gates,
+        "found": found,
+        "remainder": bool(gates) and gates[-1]["open"],
+    }

@@ -16,7 +16,11 @@ SIGNS = np.array(list(product([-1.0, 1.0], repeat=3)))  # all 8 sign patterns of
 def run(predict, X, y, **options):
     """``slow.sfit`` with absolute error, reference 0 and one feature for each column, unless told."""
     p = np.shape(X)[1]
-    defaults = {"loss": "absolute_error", "reference": np.zeros(p), "columns": [[c] for c in range(p)]}
+    defaults = {
+        "loss": "absolute_error",
+        "reference": np.zeros(p),
+        "columns": [[c] for c in range(p)],
+    }
     return slow.sfit(predict, X, y, **{**defaults, **options})
 
 
@@ -67,7 +71,9 @@ def test_critical_count():
     assert slow.critical_count(10_000, 0.05) == 5083
 
 
-@pytest.mark.parametrize(("n", "size"), [(50, 0.032), (200, 0.038), (1_000, 0.047), (10_000, 0.0495)])
+@pytest.mark.parametrize(
+    ("n", "size"), [(50, 0.032), (200, 0.038), (1_000, 0.047), (10_000, 0.0495)]
+)
 def test_true_size(n, size):
     """True size of the 5 % test at the boundary (STATISTICS.md)."""
     assert round(slow.p_value(slow.critical_count(n, 0.05), n), 4 if n == 10_000 else 3) == size
@@ -79,7 +85,11 @@ def test_exact_interval_by_hand():
     assert slow.exact_interval(deltas, 0.05) == (2.0, 9.0, 1 - 22 / 1024)
     assert slow.exact_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.05) == (1.0, 6.0, 1 - 2 / 64)
     assert slow.exact_interval([1.0, 2.0, 3.0, 4.0, 5.0], 0.05) == (-INF, INF, 1.0)
-    assert slow.exact_interval([1.0, 2.0, 3.0, 4.0, 5.0], 0.0625) == (1.0, 5.0, 0.9375)  # 2/32 <= alpha
+    assert slow.exact_interval([1.0, 2.0, 3.0, 4.0, 5.0], 0.0625) == (
+        1.0,
+        5.0,
+        0.9375,
+    )  # 2/32 <= alpha
 
 
 def test_ranks_at_ten_thousand_rows():
@@ -216,13 +226,17 @@ def test_same_predictions():
     assert slow.same_predictions(0.0, 0.0, unit, 0.0)
     assert not slow.same_predictions(0.0, 1e-300, unit, 0.0)
     assert slow.same_predictions(0.0, 4e-9, unit, 1e-9)
-    assert not slow.same_predictions(1.0, 1.0 - 12 * unit, unit, 2 * unit)  # the larger, not the sum
+    assert not slow.same_predictions(
+        1.0, 1.0 - 12 * unit, unit, 2 * unit
+    )  # the larger, not the sum
     assert not slow.same_predictions([1.0, 2.0], [1.0, 2.5], unit, 1e-9)
 
 
 def test_rho_delta_by_hand():
     """Ordinary rows, a row that is the same, and rows whose base loss is 0."""
-    rhos, deltas = slow.rho_delta([4.0, 4.0, 4.0, 0.0, 0.0], [1.0, 5.0, 3.9, 0.0, 1.0], [0, 0, 1, 0, 0], 0.5)
+    rhos, deltas = slow.rho_delta(
+        [4.0, 4.0, 4.0, 0.0, 0.0], [1.0, 5.0, 3.9, 0.0, 1.0], [0, 0, 1, 0, 0], 0.5
+    )
     assert rhos == [0.75, -0.25, 0.0, -INF, -INF]
     assert deltas == [1.0, -3.0, -2.0, 0.0, -1.0]
 
@@ -275,10 +289,14 @@ def test_second_order_base_is_the_feature_already_found():
         ((0, 1), (0,), 8), ((0, 2), (0,), 0), ((1, 2), (), 0),
     ]  # fmt: skip
     first, pair = result["tests"][0], by_term(result, 2)[0, 1]
-    assert first["statistic"] == pytest.approx(0.99 * 4 - 1)  # the mean of .99 * 3 - 1 and .99 * 5 - 1
+    assert first["statistic"] == pytest.approx(
+        0.99 * 4 - 1
+    )  # the mean of .99 * 3 - 1 and .99 * 5 - 1
     assert (first["ci_low"], first["ci_high"]) == pytest.approx((0.99 * 3 - 1, 0.99 * 5 - 1))
     assert first["ci_lower"] == pytest.approx(0.99 * 3 - 1)
-    assert first["beta_max"] == 2 / 3  # n = 8, c = 7: the seventh largest of 4/5 and 2/3, four times each
+    assert (
+        first["beta_max"] == 2 / 3
+    )  # n = 8, c = 7: the seventh largest of 4/5 and 2/3, four times each
     assert (pair["statistic"], pair["beta_max"]) == (0.99, 1.0)
     assert result["found"] == {0: 1, 1: 2}  # x3 is never found; the gate after order 2 is closed
     assert [g["open"] for g in result["gates"]] == [True, False]
@@ -339,7 +357,9 @@ def test_strict_drops_a_pair_with_a_noise_feature():
     y, options = 2 * SIGNS[:, 0], {"beta": (0.5, 0.01), "max_order": 2}
     loose = run(lambda Z: Z[:, 0], SIGNS, y, **options)
     assert loose["found"] == {0: 2, 1: 2, 2: 2}
-    assert by_term(loose, 1)[0,]["beta_max"] == 0.5  # a supremum: at beta = 0.5 it is not significant
+    assert (
+        by_term(loose, 1)[0,]["beta_max"] == 0.5
+    )  # a supremum: at beta = 0.5 it is not significant
     strict = run(lambda Z: Z[:, 0], SIGNS, y, strict=True, **options)
     assert strict["found"] == {} and strict["remainder"] is True
     assert counts(strict)[3:] == [((0, 1), (0,), 0), ((0, 2), (0,), 0), ((1, 2), (), 0)]
@@ -364,7 +384,9 @@ def test_exhaustive_tests_found_sets_over_each_subset():
     smaller = min(positive, key=positive.get)
     row = by_term(full, 2)[0, 1]
     assert (row["base"], row["n_positive"]) == ((smaller,), positive[smaller])
-    assert full["found"] == plain["found"] == {0: 1, 1: 1}  # x3 x4 over nothing drowns in x1 and x2:
+    assert (
+        full["found"] == plain["found"] == {0: 1, 1: 1}
+    )  # x3 x4 over nothing drowns in x1 and x2:
     assert full["remainder"] is True  # nothing found and yet an open gate
 
 
@@ -419,7 +441,11 @@ def test_an_order_without_sets_still_has_its_gate():
     """One partner each makes no set of three: order 3 tests nothing, its gate repeats that of order 2."""
     result = run(lambda Z: Z.prod(axis=1), SIGNS, SIGNS.prod(axis=1), max_order=3, n_partners=1)
     assert by_term(result, 3) == {}
-    assert [(g["after_order"], g["n_positive"]) for g in result["gates"]] == [(1, 8), (2, 8), (3, 8)]
+    assert [(g["after_order"], g["n_positive"]) for g in result["gates"]] == [
+        (1, 8),
+        (2, 8),
+        (3, 8),
+    ]
     assert result["found"] == {} and result["remainder"] is True
 
 
@@ -437,7 +463,9 @@ def test_a_column_of_ones_always_on_equals_a_bias():
     y = 1 + 2 * X[:, 0] + rng.normal(size=60)
     inside = run(lambda Z: 1 + 2 * Z[:, 0], X, y, max_order=2)
     ones = np.column_stack([np.ones(60), X])
-    outside = run(lambda Z: Z[:, 0] + 2 * Z[:, 1], ones, y, columns=[[1], [2]], always_on=[0], max_order=2)
+    outside = run(
+        lambda Z: Z[:, 0] + 2 * Z[:, 1], ones, y, columns=[[1], [2]], always_on=[0], max_order=2
+    )
     assert str(inside) == str(outside)
 
 
@@ -464,7 +492,10 @@ def test_rounding_of_an_ignored_feature():
 
     assert counts(run(predict, X, np.full(8, 2.0), beta=0.0)) == [((0,), (), 0), ((1,), (), 8)]
     for rule in ({"unit": 2.0**-23}, {"e": 1e-7}):
-        assert counts(run(predict, X, np.full(8, 2.0), beta=0.0, **rule)) == [((0,), (), 0), ((1,), (), 0)]
+        assert counts(run(predict, X, np.full(8, 2.0), beta=0.0, **rule)) == [
+            ((0,), (), 0),
+            ((1,), (), 0),
+        ]
 
 
 def test_correction_decides():
@@ -497,7 +528,10 @@ def test_classification():
         return np.column_stack([1 - p1, p1])
 
     labels = (SIGNS[:, 0] > 0).astype(int)
-    for loss, statistic in [("log_loss", 0.99 * math.log(2) - math.log(4 / 3)), ("brier", 0.99 / 4 - 1 / 16)]:
+    for loss, statistic in [
+        ("log_loss", 0.99 * math.log(2) - math.log(4 / 3)),
+        ("brier", 0.99 / 4 - 1 / 16),
+    ]:
         result = run(predict, SIGNS, labels, loss=loss)
         assert counts(result) == [((0,), (), 8), ((1,), (), 0), ((2,), (), 0)]
         assert result["tests"][0]["statistic"] == pytest.approx(statistic)

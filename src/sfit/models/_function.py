@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from sfit._arguments import check_choice
 from sfit.exceptions import ArgumentError
 from sfit.models._view import Array, ModelView, Task, two_columns
 
@@ -31,7 +33,7 @@ class FunctionView(ModelView):
 
 
 def function_model(
-    f: Callable[[Any], Any],
+    f: Any,
     task: Task = "regression",
     classes: Sequence[Any] | None = None,
 ) -> FunctionView:
@@ -72,13 +74,24 @@ def function_model(
     >>> sfit.feature_significance(model, X, y).significant
     {1: [('x0',)]}
     """
-    if not callable(f):
-        raise ArgumentError(f"f must be callable; got {f!r}.")
-    if task not in ("regression", "classification"):
-        raise ArgumentError(f"task must be 'regression' or 'classification'; got {task!r}.")
+    if not callable(f) or isinstance(f, type):
+        raise ArgumentError(f"f must be callable, rows -> predictions; got {f!r}.")
+    check_choice(task, "task", ("regression", "classification"))
     if classes is not None and task == "regression":
         raise ArgumentError("classes are for task='classification'; leave them out here.")
-    labels = None if classes is None else np.asarray(classes)
-    if labels is not None and (labels.ndim != 1 or len(set(labels.tolist())) < len(labels)):
-        raise ArgumentError(f"classes must be distinct labels; got {classes!r}.")
+    labels = None if classes is None else _labels(classes)
     return FunctionView(task=task, classes=labels, function=f)
+
+
+def _labels(classes: Any) -> Array:
+    """Class labels as they are: a mixture of types stays one."""
+    try:
+        given = [] if isinstance(classes, str | bytes | Set | Mapping) else list(classes)
+        labels = np.empty(len(given), dtype=object)
+        labels[:] = given
+        usable = len(set(given)) == len(given) > 1 and not pd.isna(labels).any()
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"classes must be distinct labels; got {classes!r}.") from error
+    if not usable:
+        raise ArgumentError(f"classes must be two or more distinct labels; got {classes!r}.")
+    return np.asarray(given) if len(set(map(type, given))) == 1 else labels

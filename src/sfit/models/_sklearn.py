@@ -95,7 +95,9 @@ class PipelineView(ModelView):
         return replace(self, encoded=False, categorical=frozenset())
 
     def _run_head(self, rows: Any) -> Any:
-        return self.tail.encode(self.head.transform(rows))
+        # A step may work in place (copy=False), and the rows are the user's.
+        copied = rows.clone() if hasattr(rows, "clone") else rows.copy()
+        return self.tail.encode(self.head.transform(copied))
 
     def _frame(self, X: Any) -> Any:
         table = as_table(X)
@@ -135,6 +137,7 @@ def view(model: Any, loss: Any) -> ModelView | None:
             task="classification",
             classes=np.asarray(model.classes_),
             names=names,
+            width=getattr(model, "n_features_in_", None),
             categorical=_sklearn_trees.categorical(model),
             model=model,
             hard=hard,
@@ -143,6 +146,7 @@ def view(model: Any, loss: Any) -> ModelView | None:
         return SklearnView(
             task="regression",
             names=names,
+            width=getattr(model, "n_features_in_", None),
             categorical=_sklearn_trees.categorical(model),
             model=model,
         )
@@ -186,6 +190,7 @@ def _pipeline(model: Pipeline, loss: Any) -> ModelView:
         task=tail.task,
         classes=tail.classes,
         names=None if names is None else tuple(map(str, names)),
+        width=getattr(model, "n_features_in_", None),
         categorical=tail.categorical,
         threads_only=tail.threads_only,
         remedy=tail.remedy,

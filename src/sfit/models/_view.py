@@ -62,6 +62,8 @@ class ModelView:
     """The labels, in the order of the columns of `predict`; None for regression, or if unknown."""
     names: tuple[str, ...] | None = None
     """The columns the model was fitted on, where it remembers them."""
+    width: int | None = None
+    """How many columns the model was fitted on, where it remembers."""
     categorical: frozenset[int] = frozenset()
     """Columns that the model itself treats as categories, though they may look like numbers."""
     threads_only: bool = False

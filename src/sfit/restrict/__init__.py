@@ -115,8 +115,10 @@ def fast_route(
     functions: dict[Side, Restricted] = {}
     if isinstance(structure, Trees):
         cells = make_cells(predictions.view, structure, features, sides, n // 4)
-        return "cells", {**cells}
-    if not isinstance(structure, Dense) or is_frame(features.reference):
+        functions.update((side, function) for side, function in cells.items())
+        return "cells", functions
+    numeric = not is_frame(features.reference) and features.reference.dtype != object
+    if not isinstance(structure, Dense) or not numeric:
         return "direct", functions
     reference = np.asarray(features.reference[0], dtype=np.float64)
     dtype = np.dtype(structure.layers[0][0].dtype)

@@ -147,8 +147,8 @@ def _call(
         raise
     except Exception as error:
         raise ModelError(
-            f"the model failed on {m} masked rows of rows {tile.start} to "
-            f"{tile.start + len(tile) - 1}, with {sides[0]!r} revealed: {type(error).__name__}: "
+            f"the model failed on {m} masked rows of rows {tile.number(0)} to "
+            f"{tile.number(len(tile) - 1)}, with {sides[0]!r} revealed: {type(error).__name__}: "
             f"{error}"
         ) from error
     predictions = checked(predictions, m)
@@ -192,7 +192,7 @@ def _whose(
     first = int((wrong if wrong.ndim == 1 else wrong.any(axis=1)).argmax())
     for (_, rows), shown in zip(owners, sides, strict=True):
         if first < len(rows):
-            return tile.start + int(rows[first]), shown
+            return tile.number(int(rows[first])), shown
         first -= len(rows)
     raise IndexError(first)
 
