@@ -513,7 +513,8 @@ def test_too_few_rows_warn_with_the_number_needed():
     assert (five.tests[0].ci_low, five.tests[0].ci_high) == (-np.inf, np.inf)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sfit.feature_significance(lambda z: z[:, 0], np.vstack([X, X]), np.tile(X[:, 0], 2))
+        ten = np.vstack([X, X])
+        sfit.feature_significance(lambda z: z[:, 0], ten, ten[:, 0], reference=0)
 
 
 def test_zero_one_loss_with_nothing_to_gain_says_so():

@@ -75,12 +75,13 @@ def model(rows):
     return x[:, 0] + x[:, 1] * x[:, 2] / 8 + 2 * x[:, 3]
 
 
-def same_numbers(one, other):
-    """Equal but for the names."""
+def same_numbers(one, other, exact=True):
+    """Equal but for the names; counts always, statistics to the last bit where `exact`."""
+    assert one.table["n_positive"].tolist() == other.table["n_positive"].tolist()
     drop = ["term", "base"]
-    pd.testing.assert_frame_equal(
-        one.table.drop(columns=drop), other.table.drop(columns=drop), check_exact=True
-    )
+    one, other = one.table.drop(columns=drop), other.table.drop(columns=drop)
+    how = {"check_exact": True} if exact else {"rtol": 1e-9, "atol": 1e-12}
+    pd.testing.assert_frame_equal(one, other, **how)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -97,11 +98,12 @@ def test_a_function_sees_the_same_rows_of_any_kind(data, kind, reference):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "float32"])
 def test_a_fitted_estimator_sees_the_same_rows_of_any_kind(data, kind):
-    """The same for a scikit-learn model, which is handed an array."""
+    """The same for a scikit-learn model, which is handed an array (objects: by another route)."""
     X, y = data
     fitted = LinearRegression().fit(X, y)
     plain = sfit.feature_significance(fitted, X, y, max_order=2)
-    same_numbers(sfit.feature_significance(fitted, KINDS[kind](X), y, max_order=2), plain)
+    got = sfit.feature_significance(fitted, KINDS[kind](X), y, max_order=2)
+    same_numbers(got, plain, exact=kind != "object")
 
 
 def test_bool_and_float32_arrays():

@@ -159,10 +159,11 @@ def view(model: Any, loss: Any) -> ModelView | None:
 def _summed_in_order(model: Any) -> Any:
     """A forest that adds its trees up in one thread.
 
-    With several, the order of the sum and so its last bit changes from call to call. The copy
-    shares its trees with the user's model, which keeps its own setting.
+    With several, the order of the sum and so its last bit changes from call to call (None is no
+    help: joblib's configuration may make it several). The copy shares its trees with the user's
+    model, which keeps its own setting.
     """
-    if isinstance(model, ForestClassifier | ForestRegressor) and model.n_jobs not in (None, 1):
+    if isinstance(model, ForestClassifier | ForestRegressor):
         model = copy(model)
         model.n_jobs = 1
     return model
