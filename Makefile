@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Two test processes with a full set of OpenMP and BLAS threads each would fight for the cores.
 test test-long wheel-test: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long lint format wheel-test clean
+.PHONY: help demo test test-long bench lint format wheel-test clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile
@@ -29,6 +29,9 @@ test: $(VENV)/.installed ## tests and doctests, without the long ones
 
 test-long: $(VENV)/.installed ## all tests
 	$(VENV)/bin/python $(PYTEST) $(PYTEST_ARGS)
+
+bench: $(VENV)/.installed ## what a test costs in predict passes; writes benchmarks/RESULTS.md
+	$(VENV)/bin/python benchmarks/bench.py
 
 lint: $(VENV)/.installed ## style, format and types
 	$(VENV)/bin/ruff check .
