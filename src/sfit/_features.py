@@ -196,27 +196,45 @@ def reference_row(
     return _row("mean", encoded, encoded, view.categorical, known)
 
 
-def constant_features(features: Features, encoded: Table) -> tuple[str, ...]:
-    """Names of features that are at their reference in all rows: nothing can be found of them."""
-    varying = {
-        column
-        for column in {c for columns in features.columns for c in columns}
-        if not _stands_at(
-            column_values(features.reference, column)[0], column_values(encoded, column)
-        )
-    }
-    return tuple(
-        name
-        for name, columns in zip(features.names, features.columns, strict=True)
-        if not varying.intersection(columns)
-    )
+def survey(table: Table) -> tuple[tuple[tuple[float, float], ...], frozenset[int]]:
+    """Smallest and largest value of each column, and the columns with missing values."""
+    columns = range(table.shape[1])
+    if isinstance(table, np.ndarray) and table.dtype != object:
+        # Row by row, as arrays are stored; NaN comes through, and tells of missing values.
+        low, high = table.min(axis=0), table.max(axis=0)
+        missing = frozenset(np.flatnonzero(np.isnan(low)).tolist())
+    else:
+        low = high = np.full(len(columns), np.nan)
+        missing = frozenset(c for c in columns if pd.isna(column_values(table, c)).any())
+    spans = [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+    for column in columns:
+        values = column_values(table, column) if np.isnan(spans[column][0]) else None
+        if values is not None and values.dtype != object:
+            spans[column] = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+    return tuple(spans), missing
 
 
-def column_span(values: Array) -> tuple[float, float]:
-    """Smallest and largest of the values that are there."""
-    if values.dtype == object or np.isnan(smallest := np.fmin.reduce(values)):
-        return np.nan, np.nan
-    return float(smallest), float(np.fmax.reduce(values))
+def constant_features(features: Features, encoded: Table) -> tuple[list[str], list[str]]:
+    """Names of features that never change: those that stand at their reference, and the others."""
+    at_reference: list[str] = []
+    elsewhere: list[str] = []
+    for name, columns in zip(features.names, features.columns, strict=True):
+        if all(_is_constant(features, encoded, column) for column in columns):
+            stands = all(
+                _stands_at(
+                    column_values(features.reference, column)[0], column_values(encoded, column)
+                )
+                for column in columns
+            )
+            (at_reference if stands else elsewhere).append(name)
+    return at_reference, elsewhere
+
+
+def _is_constant(features: Features, encoded: Table, column: int) -> bool:
+    low, high = features.spans[column]
+    if not np.isnan(low):
+        return low == high and column not in features.missing
+    return len(pd.unique(column_values(encoded, column))) < 2
 
 
 def match_reference(encoded: Table, reference: Table) -> Table:

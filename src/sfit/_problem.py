@@ -20,12 +20,12 @@ from sfit._differences import Evaluation
 from sfit._features import (
     Features,
     check_reference,
-    column_span,
     constant_features,
     group_columns,
     match_reference,
     positions_of,
     reference_row,
+    survey,
     with_reference,
 )
 from sfit._losses import Loss, check_loss, choose_loss
@@ -170,9 +170,7 @@ def pose(
     row = reference_row(reference, view, table, encoded, labels, origin)
     _check_finite(row, encoded, [labels[source] for source in origin], reference)
     encoded = match_reference(encoded, row)
-    columns = range(encoded.shape[1])
-    spans = tuple(column_span(column_values(encoded, column)) for column in columns)
-    missing = frozenset(c for c in columns if pd.isna(column_values(encoded, c)).any())
+    spans, missing = survey(encoded)
     always = [column for column, source in enumerate(origin) if source in shown_always]
     # A column that is never hidden and never changes (an intercept) is frozen where it is.
     constant = {c: spans[c][0] for c in always if c not in missing and spans[c][0] == spans[c][1]}
@@ -191,11 +189,13 @@ def pose(
         spans=spans,
     )
     caveats = []
-    constant_names = constant_features(settled, encoded)
-    if constant_names:
+    at_reference, elsewhere = constant_features(settled, encoded)
+    if at_reference:
+        caveats.append(f"constant over these rows, so never significant: {_few(at_reference)}.")
+    if elsewhere:
         caveats.append(
-            f"constant over these rows, so never significant: {', '.join(constant_names[:8])}"
-            + (f" and {len(constant_names) - 8} more." if len(constant_names) > 8 else ".")
+            f"constant over these rows, but not at their reference, so that revealing them moves "
+            f"all predictions alike: {_few(elsewhere)}."
         )
     if settled.origin == "test rows":
         caveats.append(
@@ -214,6 +214,10 @@ def pose(
         caveats=tuple(caveats),
         asked=asked,
     )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def _column_or_vector(values: Any, table: Table, argument: str) -> tuple[Array, int | None]:
