@@ -219,3 +219,27 @@ def test_the_plot_draws_the_curve():
     own = choice.plot()
     assert own.ax_ is not ax
     plt.close(own.figure_)
+
+
+def test_the_column_of_by_is_no_feature_of_a_random_model():
+    """Random models are asked about the same columns as the model, whatever else the frame has."""
+    X, y = rows(1_000)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(part=np.resize(["u", "v"], 1_000))
+    model = LinearRegression().fit(X, y)
+    options = {"by": "part", "beta": "auto", "random_model": refits_on_shuffled(model, X, y)}
+    result = sfit.feature_significance(model, frame, y, random_state=0, **options)
+    choice = result["u"].beta_choice
+    assert choice.feature_names == ("a", "b", "c", "d")
+    assert {len(of_model) for of_model in choice.thresholds} == {4}
+    given_rows = sfit.feature_significance(
+        model, frame, y, validation=(frame, y), random_state=0, **options
+    )
+    assert given_rows["v"].tests[0].n == 500
+
+
+def test_losses_below_zero_have_no_beta():
+    """At beta = 0 they are admitted, but a beta above it would not shrink them."""
+    X, y = rows()
+    model = LinearRegression().fit(X, y)
+    with pytest.raises(sfit.exceptions.DataError, match="below zero"):
+        sfit.choose_beta(model, X, y, loss=lambda y, p: np.abs(y - p) - 5, max_beta=1.0)

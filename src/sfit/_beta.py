@@ -57,6 +57,7 @@ def choose_beta(
     reference: Any = "mean",
     groups: Any = None,
     always_on: Sequence[Any] = (),
+    fast: bool = True,
     n_jobs: int | None = None,
     progress: bool = False,
     random_state: Any = None,
@@ -82,7 +83,7 @@ def choose_beta(
         ``rng -> model``, for instance a refit on shuffled `y`. By default copies of the model with
         random parameters: networks and linear models get Glorot-normal weights and zero biases,
         trees keep their splits and have their leaf values permuted.
-    features, loss, reference, groups, always_on
+    features, loss, reference, groups, always_on, fast
         As for `feature_significance`.
     n_jobs : int, optional
         Number of joblib workers.
@@ -118,6 +119,7 @@ def choose_beta(
     check_unit(max_beta, "max_beta")
     check_jobs(n_jobs)
     check_flag(progress, "progress")
+    check_flag(fast, "fast")
     check_callable(random_model, "random_model")
     seed = as_seed(random_state)
     admitted = None if grid is None else check_grid(grid)
@@ -139,6 +141,7 @@ def choose_beta(
         max_beta=max_beta,
         random_model=random_model,
         seed=seed,
+        fast=fast,
         n_jobs=n_jobs,
         progress=progress,
     )
@@ -153,6 +156,7 @@ def choose_on(
     max_beta: float,
     random_model: RandomModel | None,
     seed: int,
+    fast: bool,
     n_jobs: int | None,
     progress: bool,
 ) -> BetaChoice:
@@ -162,7 +166,7 @@ def choose_on(
     for warning in too_few_rows(n, alpha, ranks(n, alpha, "exact")):
         warnings.warn(f"choosing beta: {warning}", SFITWarning, stacklevel=3)
     thresholds = tuple(
-        _thresholds(drawn, alpha, n_jobs, progress, f"random model {number}")
+        _thresholds(drawn, alpha, fast, n_jobs, progress, f"random model {number}")
         for number, drawn in enumerate(_random_problems(problem, random_model, n_models, seed), 1)
     )
     choice = BetaChoice(
@@ -233,7 +237,7 @@ def _random_problems(
 
 
 def _thresholds(
-    problem: Problem, alpha: float, n_jobs: int | None, progress: bool, label: str
+    problem: Problem, alpha: float, fast: bool, n_jobs: int | None, progress: bool, label: str
 ) -> tuple[float, ...]:
     """For each feature, the beta from which on it is no longer significant; 0 if it never is."""
     rows = problem.rows
@@ -243,7 +247,7 @@ def _thresholds(
         Question(Contrast(term, nothing, Reveal(term), 1, 0.0), 0, len(rows), level)
         for term in (frozenset({feature}) for feature in range(len(problem.features.names)))
     ]
-    evidence = gather(
-        problem.evaluation(), rows, questions, n_jobs=n_jobs, progress=progress, label=label
-    )
+    # At some beta above 0 these losses will be scaled: they must not be negative.
+    evaluation = replace(problem.evaluation(fast), nonnegative=True)
+    evidence = gather(evaluation, rows, questions, n_jobs=n_jobs, progress=progress, label=label)
     return tuple(0.0 if math.isnan(one.beta_max) else one.beta_max for one in evidence)

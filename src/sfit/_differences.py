@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ class Evaluation:
     """Rounding unit of the model's float type."""
     noise: float
     """What the model's own arithmetic can change in a prediction; see `rounding_noise`."""
+    nonnegative: bool = False
+    """Whether losses below zero are refused even where beta is 0."""
     stages: list[dict[str, Any]] = field(default_factory=list)
     """Of each order and gate: its name, the route its sides were predicted by, and the seconds."""
 
@@ -47,72 +50,78 @@ class Losses(NamedTuple):
 
 
 class Base:
-    """The base side on one tile, and its losses by row, which are computed once if at all."""
+    """The base side on one tile; its predictions and losses by row are computed once, if at all."""
 
     def __init__(self, evaluation: Evaluation, tile: Tile, prediction: Prediction, signed: bool):
-        self.evaluation, self.tile, self.prediction, self.signed = (
-            evaluation,
-            tile,
-            prediction,
-            signed,
-        )
-        self._by_row: Array | None = None
-        self._losses: Array | None = None
+        self.evaluation = evaluation
+        self.tile = tile
+        self.prediction = prediction
+        self.signed = signed
 
     def against(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
         """Losses of the base and of a full side, for each of some parts of the rows."""
         n_cells = _cells(self.prediction, full) * self.evaluation.n_classes
         if self.evaluation.loss.task == "classification" and n_cells <= len(self.tile):
-            yield from self._counted(self._equalised(full), parts)
-            return
-        prediction = self._equalised(full).by_row()
-        tile, loss = self.tile, self.evaluation.loss
-        base = self._loss_by_row()
-        losses = loss(tile.y, prediction, tile.number, self.signed)
-        for part in parts:
-            if tile.part is None:
-                yield Losses(base, losses, None)
-            else:
-                own = tile.part == part
-                yield Losses(base[own], losses[own], None)
+            return self._counted(full, parts)
+        return self._row_by_row(full, parts)
 
-    def _loss_by_row(self) -> Array:
-        if self._losses is None:
-            by_row = self.prediction.by_row()
-            self._losses = self.evaluation.loss(self.tile.y, by_row, self.tile.number, self.signed)
-        return self._losses
+    @cached_property
+    def _by_row(self) -> Array:
+        return self.prediction.by_row()
 
-    def _equalised(self, full: Prediction) -> Prediction:
-        """The full side, with predictions that differ from the base by rounding only set to it."""
-        unit, noise = self.evaluation.unit, self.evaluation.noise
+    @cached_property
+    def _losses(self) -> Array:
+        return self._loss(self._by_row)
+
+    def _loss(self, by_row: Array) -> Array:
+        return self.evaluation.loss(self.tile.y, by_row, self.tile.number, self.signed)
+
+    def _same(self, base: Array, full: Array) -> Array:
+        return same_prediction(base, full, self.evaluation.unit, self.evaluation.noise)
+
+    def _row_by_row(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
+        """Where two predictions differ by rounding only, the full side is set to the base."""
         if self.prediction.is_constant:
-            base, values, codes = self.prediction.values, full.values, full.codes
+            # Few values instead of many rows; the same holds for all rows of a value.
+            base, values = self.prediction.values, full.values
+            values = np.where(_like(self._same(base, values), values), base, values)
+            by_row = Prediction(values, full.codes, full.n_rows).by_row()
         else:
-            if self._by_row is None:
-                self._by_row = self.prediction.by_row()
-            base, values, codes = self._by_row, full.by_row(), None
-        same = same_prediction(base, values, unit, noise)
-        if not same.any():
-            return full
-        values = np.where(same if values.ndim == 1 else same[:, None], base, values)
-        return Prediction(values, codes, full.n_rows)
+            values = full.by_row()
+            by_row = np.where(_like(self._same(self._by_row, values), values), self._by_row, values)
+        losses = self._loss(by_row)
+        for part in parts:
+            if self.tile.part is None:
+                yield Losses(self._losses, losses, None)
+            else:
+                own = self.tile.part == part
+                yield Losses(self._losses[own], losses[own], None)
 
     def _counted(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
-        n_classes, tile = self.evaluation.n_classes, self.tile
-        base_losses = _loss_table(self.evaluation, self.prediction.values)
+        """Both sides take few values: count the rows of each (full cell, base cell, class)."""
+        base, n_classes, tile = self.prediction, self.evaluation.n_classes, self.tile
+        base_losses = _loss_table(self.evaluation, base.values)
         full_losses = _loss_table(self.evaluation, full.values)
-        pair = np.zeros(len(tile), dtype=np.int32) if full.codes is None else full.codes
-        n_base = len(self.prediction.values)
-        if self.prediction.codes is not None:
-            pair = pair * np.int32(n_base) + self.prediction.codes
-        cell = pair * np.int32(n_classes) + tile.y
+        n_base = len(base.values)
+        cell = np.zeros(len(tile), dtype=np.int64)
+        for prediction, size in ((full, len(full.values)), (base, n_base)):
+            cell *= size
+            if prediction.codes is not None:
+                cell += prediction.codes
+        cell = cell * n_classes + tile.y
         for part in parts:
-            own = cell if tile.part is None else cell[tile.part == part]
-            counts = np.bincount(own)
+            counts = np.bincount(cell if tile.part is None else cell[tile.part == part])
             seen = np.flatnonzero(counts)
             pairs, classes = np.divmod(seen, n_classes)
             of_full, of_base = np.divmod(pairs, n_base)
-            yield Losses(base_losses[of_base, classes], full_losses[of_full, classes], counts[seen])
+            same = self._same(base.values[of_base], full.values[of_full])
+            lost = base_losses[of_base, classes]
+            yield Losses(lost, np.where(same, lost, full_losses[of_full, classes]), counts[seen])
+
+
+def _like(mask: Array, values: Array) -> Array:
+    """A mask of rows, in the shape of values that may have several outputs."""
+    return mask if values.ndim == 1 else mask[:, None]
 
 
 def _cells(base: Prediction, full: Prediction) -> float:

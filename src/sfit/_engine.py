@@ -84,9 +84,7 @@ def gather(
     """Answer all questions in one pass over the tiles (another one for brackets that missed)."""
     started = time.perf_counter()
     sides = [s for q in questions for s in (q.contrast.base, q.contrast.full)]
-    route = evaluation.predictions.prepare(
-        sides, rows.tiles[0], len(rows), evaluation.unit, evaluation.noise
-    )
+    route = evaluation.predictions.prepare(sides, rows.tiles[0], len(rows), evaluation.unit)
     evidence: dict[int, Evidence] = {}
     pending, room = list(range(len(questions))), ROOM
     while pending:
@@ -195,7 +193,7 @@ def _losses(
     evaluation: Evaluation, tile: Tile, questions: Sequence[Question]
 ) -> Iterator[tuple[int, Losses]]:
     """The losses that each question compares; all questions have the same base."""
-    signed = all(question.contrast.beta == 0 for question in questions)
+    signed = not evaluation.nonnegative and all(q.contrast.beta == 0 for q in questions)
     prediction = evaluation.predictions.one(tile, questions[0].contrast.base)
     base = Base(evaluation, tile, prediction, signed)
     by_full: dict[Side, list[int]] = {}

@@ -214,6 +214,7 @@ def feature_significance(
         if validation is None:
             held_out, problem = set_aside(problem, validation_fraction, seed)
         else:
+            asked["features"] = problem.asked["features"]
             held_out = pose(model, *check_validation(validation), **asked)
             if held_out.features.names != names:
                 raise ArgumentError(
@@ -227,6 +228,7 @@ def feature_significance(
             max_beta=MAX_BETA,
             random_model=random_model,
             seed=seed,
+            fast=fast,
             n_jobs=n_jobs,
             progress=progress,
         )
@@ -341,7 +343,9 @@ def run_procedures(
             evidence = [next(answers) for _ in contrasts]
             if part not in caveats:
                 caveats[part] = _no_room_to_improve(
-                    evidence[0].n_improvable, levels[part].critical, sizes[part]
+                    max(one.n_improvable for one in evidence),
+                    levels[part].critical,
+                    sizes[part],
                 )
             try:
                 asked[part] = procedures[part].send(evidence)

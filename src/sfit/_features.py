@@ -234,7 +234,8 @@ def _is_constant(features: Features, encoded: Table, column: int) -> bool:
     low, high = features.spans[column]
     if not np.isnan(low):
         return low == high and column not in features.missing
-    return len(pd.unique(column_values(encoded, column))) < 2
+    values = column_values(encoded, column)
+    return _stands_at(values[0], values)
 
 
 def match_reference(encoded: Table, reference: Table) -> Table:
@@ -322,7 +323,7 @@ def _row(
                 if numeric is None or how == "mode"
                 else _centre(how, numeric)
             )
-    return with_reference(table[:1], table, values)
+    return with_reference(table[:1], table, values, trusted=data is not table)
 
 
 def _centre(how: str, column: Array) -> float:
@@ -352,8 +353,13 @@ def _mode(column: Array) -> Any:
         return min(candidates, key=str)
 
 
-def with_reference(row: Table, table: Table, values: Mapping[int, Any]) -> Table:
-    """A table of one row with some values replaced; dtypes give way where they must."""
+def with_reference(
+    row: Table, table: Table, values: Mapping[int, Any], *, trusted: bool = False
+) -> Table:
+    """A table of one row with some values replaced; dtypes give way where they must.
+
+    `trusted` words come from a data set: they may be new to these rows, and are no misspelling.
+    """
     if not is_frame(row):
         changed = row.copy() if isinstance(row, np.ndarray) else row.toarray()
         for position, value in values.items():
@@ -381,18 +387,26 @@ def with_reference(row: Table, table: Table, values: Mapping[int, Any]) -> Table
             own = table.get_column(name)[[0]].cast(kept)
             series.append(own.scatter(0, int(number) if whole else number))
         else:
-            series.append(_observed(table, position, value))
+            series.append(_observed(table, position, value, trusted))
     return row.with_columns(*series) if series else row
 
 
-def _observed(table: Table, position: int, value: Any) -> Any:
+def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
     """A column of one row that holds `value`, taken from the data so that its type is the same."""
     column = column_values(table, position)
     where = pd.isna(column) if pd.isna(value) else column == value
-    if not np.any(where):
-        raise DataError(
-            f"reference for column {table.columns[position]!r} must be one of the values that "
-            f"occur in X; got {value!r}."
-        )
-    row = int(np.argmax(where))
-    return table.get_column(table.columns[position])[[row]]
+    series = table.get_column(table.columns[position])
+    if np.any(where):
+        return series[[int(np.argmax(where))]]
+    known = series.to_native()
+    if isinstance(known, pd.Series) and isinstance(known.dtype, pd.CategoricalDtype):
+        # A category that the model may well know, though it does not occur in these rows.
+        if value in known.dtype.categories:
+            made = pd.Series([value], name=known.name, dtype=known.dtype)
+            return nw.from_native(made, series_only=True)
+    elif trusted and series.dtype == nw.String and isinstance(value, str):
+        return nw.new_series(series.name, [value], series.dtype, backend=table.implementation)
+    raise DataError(
+        f"reference for column {table.columns[position]!r} must be one of the values that occur in "
+        f"X; got {value!r}."
+    )

@@ -134,7 +134,7 @@ def pose(
     by: Any = None,
 ) -> Problem:
     """Settle what is to be tested, or say what is wrong with it."""
-    asked = {
+    asked: dict[str, Any] = {
         "X": X,
         "y": y,
         "features": features,
@@ -151,6 +151,7 @@ def pose(
     target, target_column = _column_or_vector(y, whole, "y")
     labels, positions = _used_columns(view, whole, features, _asides(target_column, by, whole))
     unnamed = column_names(whole) is None
+    asked["features"] = features if unnamed else labels
     table = select_columns(whole, positions)
 
     shown_always = positions_of(always_on, labels, "always_on", unnamed)
@@ -381,6 +382,8 @@ def _settle_classes(view: ModelView, target: Array) -> tuple[ModelView, Array]:
         ) from error
     if (numbers < 0).any() and target.dtype == bool:
         numbers = classes.get_indexer(pd.Index(target.astype(int)))
+    if (numbers < 0).any() and classes.dtype == bool and set(target.tolist()) <= {0, 1}:
+        numbers = classes.get_indexer(pd.Index(target.astype(bool)))
     if (numbers < 0).any():
         unknown = pd.unique(target[numbers < 0]).tolist()
         raise DataError(
@@ -442,7 +445,10 @@ def _partition(
         ) from error
     if len(found) > 1_000:
         raise ArgumentError(f"by has {len(found)} distinct labels; group them into at most 1,000.")
-    return codes, tuple(np.asarray(found).tolist())
+    # Labels of other kinds (dates) go by their text, which JSON can hold.
+    labels = np.asarray(found).tolist() if found.dtype.kind in "biufO" else map(str, found)
+    plain = (x if isinstance(x, str | int | float | bool) else str(x) for x in labels)
+    return codes, tuple(plain)
 
 
 def _shorten(classes: Array | None) -> str:

@@ -234,8 +234,8 @@ class SFITResult:
     def at(self, *, alpha: float | None = None, correction: Any = "unchanged") -> SFITResult:
         """Decide again from the stored counts, at another level or with another correction.
 
-        Nothing is predicted anew: the sets are those planned at the original level, and intervals
-        keep the level they were computed at.
+        Nothing is predicted anew: the sets are those planned at the original level, and intervals,
+        `ci_lower` and `beta_max` keep the level they were computed at.
 
         Parameters
         ----------

@@ -14,12 +14,11 @@ MOST_ROWS = 40
 
 escaped = html.escape
 
-_COLUMNS = ("order", "set", "over", "median", "interval", "p-value", "n+", "beta_max", "")
 _LEFT = (1, 2)
 
 
 def stars(p: float) -> str:
-    """The customary marks: *** below 0.001, ** below 0.01, * below 0.05."""
+    """The customary marks: three stars below 0.001, two below 0.01, one below 0.05."""
     return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
 
 
@@ -66,10 +65,15 @@ def gate_lines(result: SFITResult) -> list[str]:
     nothing_new = last is not None and not result.significant.get(last.after_order)
     if last is not None and last.is_open and nothing_new:
         lines.append(
-            f"Unexplained remainder: order {last.after_order} found nothing more, although all "
-            "features together predict better than those found."
+            f"Unexplained remainder: order {last.after_order} found nothing new, although all "
+            "features together predict better than what was found before."
         )
     return lines
+
+
+def _columns(result: SFITResult) -> tuple[str, ...]:
+    p = "adj. p" if result.settings.correction else "p-value"
+    return ("order", "set", "over", "median", "interval", p, "n+", "beta_max", "")
 
 
 def _cells(test: SetTest) -> tuple[str, ...]:
@@ -82,7 +86,7 @@ def _cells(test: SetTest) -> tuple[str, ...]:
         f"{test.p_adjusted:.3g}",
         str(test.n_positive),
         number(test.beta_max),
-        stars(test.p_adjusted) if test.significant else "",
+        (stars(test.p_adjusted) or ".") if test.significant else "",
     )
 
 
@@ -101,8 +105,8 @@ def _shown(result: SFITResult) -> tuple[list[SetTest], list[str]]:
 def as_text(result: SFITResult) -> str:
     """The whole result for a terminal, as statsmodels would lay it out."""
     tests, left_out = _shown(result)
-    rows = [_COLUMNS, *(_cells(test) for test in tests)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+    rows = [_columns(result), *(_cells(test) for test in tests)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(
             cell.ljust(width) if i in _LEFT else cell.rjust(width)
@@ -138,7 +142,7 @@ def as_text(result: SFITResult) -> str:
 def as_html(result: SFITResult) -> str:
     """The table for a notebook; everything that comes from the user is escaped."""
     tests, left_out = _shown(result)
-    header = "".join(f"<th>{escaped(name)}</th>" for name in _COLUMNS)
+    header = "".join(f"<th>{escaped(name)}</th>" for name in _columns(result))
     rows = "".join(
         "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in _cells(test)) + "</tr>"
         for test in tests
