@@ -7,7 +7,7 @@ prediction over data works tile by tile, so that results do not depend on who co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -236,6 +236,8 @@ def reveal(reference: Table, table: Table, positions: Sequence[int], rows: Array
         shown = select_columns(table, positions)
         shown = shown if rows is None else shown[rows.tolist()]
         return block.with_columns(*(shown.get_column(name) for name in shown.columns))
+    if len(positions) == table.shape[1] and isinstance(table, np.ndarray):
+        return table.copy() if rows is None else table[rows]
     block = np.repeat(reference, m, axis=0)
     for position in positions:
         values = column_values(table, position)
@@ -272,30 +274,30 @@ def distinct_rows(table: Table, positions: Sequence[int]) -> tuple[Array, Array]
     if m <= 1:
         return None
     sample = np.unique(np.linspace(0, m - 1, min(m, 1_024)).astype(np.intp))
-    columns = [column_values(table, position) for position in positions]
     if m > len(sample):
-        codes = _codes([values[sample] for values in columns])
-        if 2 * (codes.max() + 1) > len(sample):
+        few = (column_values(table, position)[sample] for position in positions)
+        if _codes(few, len(sample) // 2) is None:
             return None
-    codes = _codes(columns)
-    count = int(codes.max()) + 1
-    if 2 * count > m:
+    codes = _codes((column_values(table, position) for position in positions), m // 2)
+    if codes is None:
         return None
-    first = np.full(count, m, dtype=np.intp)
+    first = np.full(int(codes.max()) + 1, m, dtype=np.intp)
     np.minimum.at(first, codes, np.arange(m))
     return first, codes
 
 
-def _codes(columns: Sequence[Array]) -> Array:
-    """Rows numbered by their values, in order of first appearance; missing is a value."""
-    codes = np.zeros(len(columns[0]), dtype=np.int64)
+def _codes(columns: Iterable[Array], most: int) -> Array | None:
+    """Rows numbered by their values, missing being one; None when there are more than `most`."""
+    codes: Array | int = 0
     for values in columns:
         try:
             own, found = pd.factorize(values, use_na_sentinel=False)
         except TypeError as error:
             raise DataError(f"X holds values that cannot be compared: {error}.") from error
-        codes = pd.factorize(codes * max(len(found), 1) + own)[0]
-    return codes
+        codes, combined = pd.factorize(codes * max(len(found), 1) + own)
+        if len(combined) > most:
+            return None
+    return np.asarray(codes)
 
 
 def as_vector(values: Any, argument: str, length: int) -> Array:

@@ -42,7 +42,8 @@ class Lookup:
 
     def __call__(self, values: Array) -> Array:
         """Number of the cell of each value."""
-        values = values.astype(self.edges.dtype, copy=False)
+        # A column of rows lies scattered in memory; it is walked over several times.
+        values = np.ascontiguousarray(values, dtype=self.edges.dtype)
         if not self.missing:
             return self._find(values)
         missing = np.isnan(values)
