@@ -115,7 +115,7 @@ def test_the_remainder_is_reported_when_a_gate_stays_open():
     assert result.remainder
     assert [gate.is_open for gate in result.gates] == [True, True]
     assert result.significant == {1: [], 2: []}
-    assert "Unexplained remainder: order 2 found nothing more" in result.summary()
+    assert "Unexplained remainder: order 2 found nothing new" in result.summary()
     assert "Unexplained remainder" in result._repr_html_()
     complete = sfit.feature_significance(mu, X, mu(X), reference=0, max_order=3)
     assert not complete.remainder

@@ -38,7 +38,7 @@ ARGUMENTS = {
     ),
     sfit.choose_beta: (
         "model X y alpha n_models grid max_beta random_model features loss reference groups "
-        "always_on n_jobs progress random_state"
+        "always_on fast n_jobs progress random_state"
     ),
     sfit.loco_significance: (
         "estimator X_train y_train X_test y_test features loss alpha correction interval groups "

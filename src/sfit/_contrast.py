@@ -54,6 +54,21 @@ class Contrast:
     role: Literal["test", "subset", "gate"] = "test"
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What all rows say about a contrast: everything that is ever reported comes from here."""
+
+    n: int
+    n_positive: int
+    n_improvable: int
+    """Rows whose base loss leaves anything to improve; no other row can count as positive."""
+    statistic: float
+    ci_low: float
+    ci_high: float
+    ci_lower: float
+    beta_max: float
+
+
 def shown_by(side: Side, everything: Term) -> Term:
     """The features that a side can see."""
     return side.shown if isinstance(side, Reveal) else everything - {side.without}

@@ -19,7 +19,7 @@ from joblib.externals.loky.backend.reduction import dumps
 from joblib.parallel import get_active_backend
 from tqdm.auto import tqdm
 
-from sfit._contrast import Contrast, Side, delta, relative_improvement
+from sfit._contrast import Contrast, Evidence, Side, delta, relative_improvement
 from sfit._differences import Base, Evaluation, Losses
 from sfit._rows import Rows, Tile
 from sfit._select import EVERYTHING, Counted, Window, count, merge, order_statistic, window_around
@@ -42,21 +42,6 @@ class Question:
     part: int
     n: int
     ranks: Ranks
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What all rows say about a question: everything that is ever reported comes from here."""
-
-    n: int
-    n_positive: int
-    n_improvable: int
-    """Rows whose base loss leaves anything to improve; no other row can count as positive."""
-    statistic: float
-    ci_low: float
-    ci_high: float
-    ci_lower: float
-    beta_max: float
 
 
 class Summary(NamedTuple):

@@ -17,14 +17,15 @@ from sklearn.base import clone
 from tqdm.auto import tqdm
 
 from sfit._arguments import check_choice, check_flag, check_jobs, check_level
-from sfit._contrast import Contrast, Refit, Reveal
+from sfit._contrast import Contrast, Evidence, Refit, Reveal
 from sfit._differences import Evaluation
-from sfit._engine import Evidence, Question, gather
+from sfit._engine import Question, gather
 from sfit._features import group_columns, positions_of
 from sfit._losses import check_loss
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._problem import Problem, pose
-from sfit._result import SetTest, Settings, SFITResult
+from sfit._procedure import set_test
+from sfit._result import Settings, SFITResult
 from sfit._rows import Table, Tile, as_table, as_vector, column_names, select_columns, to_native
 from sfit._sign_test import INTERVALS, p_value, ranks, too_few_rows
 from sfit._versions import versions
@@ -136,6 +137,11 @@ def loco_significance(
     for caveat in caveats:
         warnings.warn(caveat, SFITWarning, stacklevel=2)
     evaluation = full.evaluation()
+    everything, n = Reveal(full.features.everything), len(full.y)
+    contrasts = [
+        Contrast(frozenset({feature}), Refit(feature), everything, 1, 0.0)
+        for feature in range(len(owners))
+    ]
     jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_leave_out)(
             estimator,
@@ -147,33 +153,15 @@ def loco_significance(
             members,
             Question(contrast, 0, n, level),
         )
-        for contrast, members, n in _contrasts(full, owners)
+        for contrast, members in zip(contrasts, owners.values(), strict=True)
     )
     evidence = list(tqdm(jobs, total=len(owners), desc="LOCO", disable=not progress))
 
     p_values = p_value([one.n_positive for one in evidence], [one.n for one in evidence])
     adjusted = adjust(p_values, correction)
-    everything = full.features.everything
     tests = tuple(
-        SetTest(
-            order=1,
-            term=(name,),
-            base=full.features.named(everything - {feature}),
-            statistic=one.statistic,
-            ci_low=one.ci_low,
-            ci_high=one.ci_high,
-            ci_lower=one.ci_lower,
-            p_value=float(p),
-            p_adjusted=float(q),
-            significant=bool(q < alpha),
-            n_positive=one.n_positive,
-            n=one.n,
-            beta=0.0,
-            beta_max=one.beta_max,
-        )
-        for feature, (name, one, p, q) in enumerate(
-            zip(full.features.names, evidence, p_values, adjusted, strict=True)
-        )
+        set_test(full.features, contrast, one, p, q, alpha)
+        for contrast, one, p, q in zip(contrasts, evidence, p_values, adjusted, strict=True)
     )
     settings = Settings(
         test="LOCO (Lei et al.)",
@@ -196,14 +184,6 @@ def loco_significance(
     )
     run = {"versions": versions(), "seconds": time.perf_counter() - started}
     return SFITResult(tests, (), full.features.names, settings, caveats, run=run)
-
-
-def _contrasts(full: Problem, owners: Mapping[str, list[int]]) -> list[tuple[Contrast, Any, int]]:
-    everything = Reveal(full.features.everything)
-    return [
-        (Contrast(frozenset({j}), Refit(j), everything, 1, 0.0), members, len(full.y))
-        for j, members in enumerate(owners.values())
-    ]
 
 
 def _leave_out(

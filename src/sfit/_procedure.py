@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
-from sfit._contrast import Contrast, Reveal, Term, shown_by
-from sfit._engine import Evidence
+from sfit._contrast import Contrast, Evidence, Reveal, Term, shown_by
 from sfit._features import Features
 from sfit._multiplicity import adjust
 from sfit._result import GateTest, SetTest
@@ -86,16 +85,17 @@ def decide_order(
     flat = [contrast for of_set in contrasts for contrast in of_set]
     answers = iter((yield flat) if flat else [])
     # A set must pass all its contrasts: its p-value is the largest, and that contrast is reported.
-    worst: list[tuple[Contrast, Evidence, float]] = []
+    worst: list[tuple[Contrast, Evidence]] = []
     for of_set in contrasts:
         evidence = [next(answers) for _ in of_set]
         number = int(np.argmin([one.n_positive for one in evidence]))
-        worst.append((of_set[number], evidence[number], _smallest_beta_max(evidence)))
-    p_values = p_value([e.n_positive for _, e, _ in worst], [e.n for _, e, _ in worst])
+        reported = replace(evidence[number], beta_max=_smallest_beta_max(evidence))
+        worst.append((of_set[number], reported))
+    p_values = p_value([e.n_positive for _, e in worst], [e.n for _, e in worst])
     adjusted = adjust(p_values, plan.correction)
     return [
-        (contrast.term, _set_test(plan, contrast, evidence, beta_max, float(p), float(q)))
-        for (contrast, evidence, beta_max), p, q in zip(worst, p_values, adjusted, strict=True)
+        (contrast.term, set_test(plan.features, contrast, evidence, p, q, plan.alpha))
+        for (contrast, evidence), p, q in zip(worst, p_values, adjusted, strict=True)
     ]
 
 
@@ -159,24 +159,30 @@ def ask_gate(
     )
 
 
-def _set_test(
-    plan: Plan, contrast: Contrast, evidence: Evidence, beta_max: float, p: float, adjusted: float
+def set_test(
+    features: Features,
+    contrast: Contrast,
+    evidence: Evidence,
+    p: float,
+    adjusted: float,
+    alpha: float,
 ) -> SetTest:
+    """What is reported of a set, from the contrast that speaks for it."""
     return SetTest(
         order=contrast.order,
-        term=plan.features.named(contrast.term),
-        base=plan.features.named(shown_by(contrast.base, plan.features.everything)),
+        term=features.named(contrast.term),
+        base=features.named(shown_by(contrast.base, features.everything)),
         statistic=evidence.statistic,
         ci_low=evidence.ci_low,
         ci_high=evidence.ci_high,
         ci_lower=evidence.ci_lower,
-        p_value=p,
-        p_adjusted=adjusted,
-        significant=adjusted < plan.alpha,
+        p_value=float(p),
+        p_adjusted=float(adjusted),
+        significant=bool(adjusted < alpha),
         n_positive=evidence.n_positive,
         n=evidence.n,
         beta=contrast.beta,
-        beta_max=beta_max,
+        beta_max=evidence.beta_max,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,19 @@ class Cells:
         return Prediction(self.values, codes, len(tile))
 
 
+class _Plan(NamedTuple):
+    """A side, its columns, the search among their thresholds, and a value for each cell."""
+
+    side: Reveal
+    columns: tuple[int, ...]
+    lookups: list[Lookup]
+    values: list[Array]
+
+    @property
+    def n_cells(self) -> int:
+        return prod(map(len, self.values))
+
+
 def make_cells(
     view: ModelView,
     trees: Trees,
@@ -56,7 +69,7 @@ def make_cells(
     most_cells: int,
 ) -> dict[Reveal, Cells]:
     """Cell tables of those sides that have at most so many cells (and no categorical split)."""
-    plans: list[tuple[Reveal, tuple[int, ...], list[Lookup], list[Array]]] = []
+    plans: list[_Plan] = []
     for side, edges in zip(sides, reachable_thresholds(trees, features, sides), strict=True):
         if edges is None or not all(_is_numeric(features.reference, column) for column in edges):
             continue
@@ -69,18 +82,18 @@ def make_cells(
             for column, of_column in edges.items()
         ]
         if prod(map(len, values)) <= most_cells:
-            plans.append((side, tuple(edges), lookups, values))
+            plans.append(_Plan(side, tuple(edges), lookups, values))
 
     tables: dict[Reveal, Cells] = {}
-    waiting: list[tuple[Reveal, tuple[int, ...], list[Lookup], list[Array]]] = []
+    waiting: list[_Plan] = []
     size = 0
     for plan in [*plans, None]:
-        if waiting and (plan is None or size + prod(map(len, plan[3])) > CALL_ROWS):
+        if waiting and (plan is None or size + plan.n_cells > CALL_ROWS):
             tables |= _ask(view, features, trees, waiting)
             waiting, size = [], 0
         if plan is not None:
             waiting.append(plan)
-            size += prod(map(len, plan[3]))
+            size += plan.n_cells
     return tables
 
 
@@ -166,19 +179,19 @@ def _ask(
     view: ModelView,
     features: Features,
     trees: Trees,
-    plans: Sequence[tuple[Reveal, tuple[int, ...], list[Lookup], list[Array]]],
+    plans: Sequence[_Plan],
 ) -> dict[Reveal, Cells]:
-    sizes = [prod(map(len, values)) for *_, values in plans]
-    total = sum(sizes)
+    """Predict the representatives of all cells of some sides in one call."""
+    total = sum(plan.n_cells for plan in plans)
     changed: dict[int, tuple[list[Array], list[Array]]] = {}
     start = 0
-    for (_, columns, _, values), size in zip(plans, sizes, strict=True):
-        grid = np.asarray(list(product(*values)), dtype=trees.dtype).reshape(size, len(columns))
-        for column, of_column in zip(columns, grid.T, strict=True):
+    for plan in plans:
+        grid = np.asarray(list(product(*plan.values)), dtype=trees.dtype)
+        for number, column in enumerate(plan.columns):
             where, what = changed.setdefault(column, ([], []))
-            where.append(np.arange(start, start + size))
-            what.append(of_column)
-        start += size
+            where.append(np.arange(start, start + plan.n_cells))
+            what.append(grid[:, number])
+        start += plan.n_cells
     block = with_values(
         features.reference,
         total,
@@ -186,10 +199,11 @@ def _ask(
     )
     predicted = checked(view.predict(to_native(block)), total)
     tables: dict[Reveal, Cells] = {}
-    for (side, columns, lookups, values), stop in zip(plans, np.cumsum(sizes), strict=True):
-        own = predicted[stop - prod(map(len, values)) : stop]
+    for plan in plans:
+        own, predicted = predicted[: plan.n_cells], predicted[plan.n_cells :]
         if np.isfinite(own).all():
-            tables[side] = Cells(columns, tuple(lookups), tuple(map(len, values)), own)
+            shape = tuple(map(len, plan.values))
+            tables[plan.side] = Cells(plan.columns, tuple(plan.lookups), shape, own)
     return tables
 
 
