@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import platform
 import resource
+import sys
 import time
 import warnings
 from itertools import pairwise
@@ -156,7 +157,7 @@ def main() -> None:
     rows.append(measure("an opaque function", opaque, X, y, **run))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     text = HEADER.format(
-        command="make bench",
+        command=" ".join(["python benchmarks/bench.py", *sys.argv[1:]]),
         seconds=time.perf_counter() - started,
         peak=peak,
         python=platform.python_version(),
