@@ -52,7 +52,7 @@ def brier(y: Array, prediction: Array) -> Array:
         return np.square(prediction[:, 1] - y)
     miss = prediction.astype(np.float64)
     miss[np.arange(len(y)), y] -= 1.0
-    return np.square(miss).sum(axis=1)
+    return _sum(np.square(miss))
 
 
 def zero_one(y: Array, prediction: Array) -> Array:
@@ -61,7 +61,22 @@ def zero_one(y: Array, prediction: Array) -> Array:
 
 
 def _mean_over_outputs(losses: Array) -> Array:
-    return losses if losses.ndim == 1 else losses.mean(axis=1)
+    return losses if losses.ndim == 1 else _sum(losses) / losses.shape[1]
+
+
+def _sum(columns: Array) -> Array:
+    """Sums by row that do not depend on the order of the columns (Neumaier's summation).
+
+    Two predictions that are each other's permutation have the same loss; a last bit in favour of
+    one of them would count as an improvement at beta = 0.
+    """
+    total, lost = columns[:, 0].astype(np.float64), np.zeros(len(columns))
+    for column in columns.T[1:]:
+        added = total + column
+        larger, smaller = np.maximum(total, column), np.minimum(total, column)
+        lost += (larger - added) + smaller
+        total = added
+    return total + lost
 
 
 @dataclass(frozen=True)
