@@ -74,7 +74,7 @@ def test_delta_is_positive_exactly_where_rho_exceeds_beta(pairs, beta):
     """Counts from rho and order statistics of delta can never disagree."""
     base, full = pairs.T
     rho = relative_improvement(base, full)
-    differences = delta(base, full, rho, beta)
+    differences = delta(base, full, rho > beta, beta)
     np.testing.assert_array_equal(differences > 0, rho > beta)
     np.testing.assert_allclose(differences, (1 - beta) * base - full, atol=1e-9, rtol=1e-9)
 

@@ -1,14 +1,32 @@
 """Order statistics over tiles equal those of the sorted whole, for any tiles and any window."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfit._select import EVERYTHING, Window, count, merge, order_statistic, window_around
+from sfit._select import (
+    EVERYTHING,
+    NOTHING,
+    SORTED_ROWS,
+    Counted,
+    Window,
+    bracket,
+    bracket_by_sample,
+    count,
+    merge,
+    narrow,
+    order_statistics,
+)
 
 NUMBERS = st.integers(-3, 3).map(float) | st.floats(-1e6, 1e6) | st.just(-np.inf)
 VALUES = st.lists(NUMBERS, min_size=1, max_size=60).map(np.array)
 ENDS = st.floats(-10, 10) | st.sampled_from([-np.inf, np.inf])
+
+
+def order_statistic(merged, rank):
+    [value] = order_statistics(merged, [rank])
+    return value
 
 
 def tiles(values, cuts):
@@ -35,7 +53,7 @@ def test_the_order_of_merging_does_not_matter(values, cuts, random):
     first = merge(parts)
     shuffled = list(parts)
     random.shuffle(shuffled)
-    nested = shuffled[0]
+    nested = merge(shuffled[:1])
     for part in shuffled[1:]:
         nested = merge([nested, part])
     for other in (merge(shuffled), nested):
@@ -50,7 +68,7 @@ def test_a_window_that_misses_says_so(values, data):
     """Ranks beyond the values, and windows that hold nothing, give None."""
     nothing = merge([count(values, Window(2e6, 3e6))])
     assert all(order_statistic(nothing, r) is None for r in range(1, len(values) + 1))
-    whole = count(values, EVERYTHING)
+    whole = merge([count(values, EVERYTHING)])
     assert order_statistic(whole, len(values) + data.draw(st.integers(1, 5))) is None
     assert order_statistic(whole, 0) is None
 
@@ -68,11 +86,51 @@ def test_windows_from_a_sample_are_exact_or_miss(seed, m, rest, room, shares):
     values = np.round(rng.normal(size=m + rest), 1)
     n = len(values)
     ranks = [max(1, round(share * n)) for share in shares]
-    window = window_around(values[:m], ranks, n, room)
+    seen = merge([count(values[:m], EVERYTHING)])
+    window = bracket(seen, m, ranks, n, room)
     assert window.low <= window.high
-    whole = merge([count(values[:m], window), count(values[m:], window)])
+    whole = merge([narrow(seen, window), count(values[m:], window)])
     for rank in ranks:
         assert order_statistic(whole, rank) in (np.sort(values)[rank - 1], None)
+
+
+@given(
+    VALUES, st.lists(st.integers(0, 60), max_size=5), st.lists(st.tuples(ENDS, ENDS), min_size=6)
+)
+def test_windows_of_their_own_merge_into_what_they_have_in_common(values, cuts, ends):
+    """Tiles that looked at different windows agree on the common one, or find nothing."""
+    parts = tiles(values, cuts)
+    windows = [Window(min(pair), max(pair)) for pair in ends[: len(parts)]]
+    whole = merge([count(part, own) for part, own in zip(parts, windows, strict=True)])
+    low, high = max(w.low for w in windows), min(w.high for w in windows)
+    assert whole.window == (low, high)
+    ordered = np.sort(values)
+    for rank, expected in enumerate(ordered, start=1):
+        inside = low <= expected <= high
+        assert order_statistic(whole, rank) == (expected if inside else None)
+
+
+@given(VALUES, st.data(), ENDS, ENDS)
+def test_weights_stand_for_repeated_values(values, data, a, b):
+    """A value of weight 3 counts like three rows, inside the window and below it."""
+    weights = np.array(data.draw(st.lists(st.integers(0, 3), min_size=60, max_size=60)))
+    weights = weights[: len(values)]
+    window = Window(min(a, b), max(a, b))
+    short, long = (
+        merge([count(values, window, weights)]),
+        merge([count(np.repeat(values, weights), window)]),
+    )
+    assert short.below == long.below
+    kept = short.counts > 0
+    np.testing.assert_array_equal(short.values[kept], long.values)
+    np.testing.assert_array_equal(short.counts[kept], long.counts)
+
+
+def test_ties_are_not_repeated():
+    """A loss of few values keeps few, however many rows there are."""
+    kept = count(np.tile([0.0, 1.0], SORTED_ROWS), EVERYTHING)
+    np.testing.assert_array_equal(kept.values, [0, 1])
+    np.testing.assert_array_equal(kept.counts, [SORTED_ROWS, SORTED_ROWS])
 
 
 def test_a_fair_sample_hardly_ever_misses():
@@ -80,16 +138,30 @@ def test_a_fair_sample_hardly_ever_misses():
     rng = np.random.default_rng(0)
     for _ in range(200):
         values = rng.normal(size=2_000)
-        window = window_around(values[:500], [1000, 1001], 2_000, 5.0)
-        assert window != EVERYTHING
-        found = count(values, window)
+        seen = merge([count(values[:500], EVERYTHING)])
+        window = bracket(seen, 500, [1000, 1001], 2_000, 5.0)
+        found = merge([count(values, window)])
         assert len(found.values) < 1_500
         assert order_statistic(found, 1000) == np.sort(values)[999]
 
 
-def test_a_sample_of_everything_or_nothing_asks_for_everything():
-    """There is nothing to bracket when all values are at hand, or none."""
+def test_a_large_tile_is_judged_by_a_sample_of_itself():
+    """The bracket is narrow and holds the median."""
+    values = np.random.default_rng(0).normal(size=8 * SORTED_ROWS)
+    low, high = bracket_by_sample(values, [4 * SORTED_ROWS], 8 * SORTED_ROWS, 4.0)
+    assert low < np.median(values) < high
+    assert 0.01 < ((values >= low) & (values <= high)).mean() < 0.1
+
+
+def test_nothing_to_judge_by_asks_for_everything():
+    """There is nothing to bracket when values are few, or none, or no rank is wanted."""
     values = np.arange(5.0)
-    assert window_around(values, [3], 5, 1.0) == EVERYTHING
-    assert window_around(np.empty(0), [3], 5, 1.0) == EVERYTHING
-    assert window_around(values, [], 50, 1.0) == EVERYTHING
+    assert bracket_by_sample(values, [3], 5, 1.0) == EVERYTHING
+    assert bracket(merge([NOTHING]), 0, [3], 5, 1.0) == EVERYTHING
+    assert bracket(merge([count(values, EVERYTHING)]), 5, [], 50, 1.0) == EVERYTHING
+
+
+def test_order_statistics_are_read_from_merged_values_only():
+    """Values as a tile kept them are not sorted; reading them would give a wrong answer."""
+    with pytest.raises(ValueError, match="merge"):
+        order_statistic(Counted(EVERYTHING, 0, np.array([2.0, 1.0])), 1)

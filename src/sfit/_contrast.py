@@ -101,10 +101,9 @@ def relative_improvement(base: Array, full: Array) -> Array:
     return np.asarray(rho)
 
 
-def delta(base: Array, full: Array, rho: Array, beta: float) -> Array:
-    """Loss differences, with the sign that rho > beta gives them (rounding must not disagree)."""
+def delta(base: Array, full: Array, positive: Array, beta: float) -> Array:
+    """Loss differences, positive exactly where rho > beta (rounding must not disagree)."""
     difference = (1 - beta) * base - full
-    positive = rho > beta
     wrong = positive != (difference > 0)
     if wrong.any():
         difference[wrong] = np.where(positive[wrong], np.nextafter(0.0, 1.0), 0.0)

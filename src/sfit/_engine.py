@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,18 @@ from tqdm.auto import tqdm
 from sfit._contrast import Contrast, Evidence, Side, delta, relative_improvement
 from sfit._differences import Base, Evaluation, Losses
 from sfit._rows import Rows, Tile
-from sfit._select import EVERYTHING, Counted, Window, count, merge, order_statistic, window_around
+from sfit._select import (
+    EVERYTHING,
+    NOTHING,
+    Counted,
+    Window,
+    bracket,
+    bracket_by_sample,
+    count,
+    merge,
+    narrow,
+    order_statistics,
+)
 from sfit._sign_test import Ranks, median_ranks
 
 Array = npt.NDArray[Any]
@@ -30,8 +42,10 @@ Array = npt.NDArray[Any]
 TASK_QUESTIONS = 16
 """Questions of one base that a task answers together."""
 
-ROOM = 5.0
+ROOM = 4.0
 """Standard errors of room on either side of a bracket, in the first pass."""
+
+_ABOVE_ZERO = float(np.nextafter(0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -43,18 +57,32 @@ class Question:
     n: int
     ranks: Ranks
 
+    @property
+    def delta_ranks(self) -> list[int]:
+        """Ranks of delta that are reported: the interval's ends and the median."""
+        wanted = (self.ranks.low, self.ranks.high, self.ranks.lower, *median_ranks(self.n))
+        return [rank for rank in wanted if rank]
 
-class Summary(NamedTuple):
-    """What one tile says about a question."""
-
-    n_positive: int
-    n_improvable: int
-    delta: Counted
-    rho: Counted
+    @property
+    def rho_ranks(self) -> list[int]:
+        """The rank of rho that is beta_max, the c-th largest of n; none where c > n."""
+        return [self.ranks.lower] if self.ranks.lower else []
 
 
 Windows = tuple[Window, Window]
 """Where to look for the wanted order statistics of delta and of rho."""
+
+
+class Summary(NamedTuple):
+    """What some rows say about a question."""
+
+    n: int
+    n_positive: int
+    n_better: int
+    """Rows whose loss is smaller on the full side, by however little."""
+    n_improvable: int
+    delta: Counted
+    rho: Counted
 
 
 def gather(
@@ -74,9 +102,9 @@ def gather(
     pending, room = list(range(len(questions))), ROOM
     while pending:
         asked = [questions[number] for number in pending]
-        summaries = _map(evaluation, rows, asked, room, n_jobs, progress, label)
-        for number, question, parts in zip(pending, asked, summaries, strict=True):
-            answer = _conclude(question, parts)
+        summaries = _pass(evaluation, rows, asked, room, n_jobs, progress, label)
+        for number, question, summary in zip(pending, asked, summaries, strict=True):
+            answer = _conclude(question, summary)
             if answer is not None:
                 evidence[number] = answer
         pending, room = [number for number in pending if number not in evidence], 4 * room
@@ -85,7 +113,7 @@ def gather(
     return [evidence[number] for number in range(len(questions))]
 
 
-def _map(
+def _pass(
     evaluation: Evaluation,
     rows: Rows,
     questions: Sequence[Question],
@@ -93,36 +121,48 @@ def _map(
     n_jobs: int | None,
     progress: bool,
     label: str,
-) -> list[list[Summary]]:
-    """Summaries of each question, by tile. The first tile brackets, the others fill in."""
+) -> list[Summary]:
+    """What all tiles say about each question, in rounds: each brackets more narrowly."""
     tasks = list(_tasks(questions))
     shared = evaluation.predictions.view.threads_only or not _can_travel(evaluation)
     hint = {"require": "sharedmem"} if shared else {"prefer": "threads"}
     parallel = Parallel(n_jobs=n_jobs, return_as="generator", **hint)
-    summaries: list[list[Summary]] = [[] for _ in questions]
-    windows: dict[int, Windows] = {}
+    seen: list[list[Summary]] = [[] for _ in questions]
+    windows: list[Windows] | None = None
     with tqdm(total=len(tasks) * len(rows.tiles), desc=label, disable=not progress) as bar:
-        pilots = parallel(
-            delayed(_pilot)(evaluation, rows.tiles[0], [questions[i] for i in task], room)
-            for task in tasks
-        )
-        for task, answers in zip(tasks, pilots, strict=True):
-            for i, (own, summary) in zip(task, answers, strict=True):
-                windows[i] = own
-                summaries[i].append(summary)
-            bar.update()
-        jobs = [(tile, task) for tile in rows.tiles[1:] for task in tasks]
-        filled = parallel(
-            delayed(_summarise)(
-                evaluation, tile, [questions[i] for i in task], [windows[i] for i in task]
+        for tiles in rounds(len(rows.tiles)):
+            jobs = [(number, task) for number in tiles for task in tasks]
+            answers = parallel(
+                delayed(_summarise)(
+                    evaluation,
+                    rows.tiles[number],
+                    [questions[i] for i in task],
+                    room if windows is None else [windows[i] for i in task],
+                )
+                for number, task in jobs
             )
-            for tile, task in jobs
-        )
-        for (_, task), answer in zip(jobs, filled, strict=True):
-            for i, summary in zip(task, answer, strict=True):
-                summaries[i].append(summary)
-            bar.update()
-    return summaries
+            for (_, task), answer in zip(jobs, answers, strict=True):
+                for i, summary in zip(task, answer, strict=True):
+                    seen[i].append(summary)
+                bar.update()
+            merged = [_merged(q, own, room) for q, own in zip(questions, seen, strict=True)]
+            seen = [[summary] for summary in merged]
+            windows = [(summary.delta.window, summary.rho.window) for summary in merged]
+    return merged
+
+
+def rounds(n_tiles: int) -> Iterator[list[int]]:
+    """Tiles in the order they are asked: 1, 1, 2, 4, ... of them, each round spread over all rows.
+
+    Rows may come sorted by time or by place: brackets judge by tiles from everywhere.
+    """
+    width = max(1, n_tiles - 1).bit_length()
+    order = sorted(range(n_tiles), key=lambda number: f"{number:0{width}b}"[::-1])
+    start = 0
+    while start < n_tiles:
+        stop = max(1, 2 * start)
+        yield order[start:stop]
+        start = stop
 
 
 def _can_travel(evaluation: Evaluation) -> bool:
@@ -146,31 +186,17 @@ def _tasks(questions: Sequence[Question]) -> Iterator[list[int]]:
             yield numbers[start : start + TASK_QUESTIONS]
 
 
-def _pilot(
-    evaluation: Evaluation, tile: Tile, questions: Sequence[Question], room: float
-) -> list[tuple[Windows, Summary]]:
-    answers: dict[int, tuple[Windows, Summary]] = {}
-    for number, losses in _losses(evaluation, tile, questions):
-        question = questions[number]
-        differences, rho = _differences(losses, question)
-        windows = EVERYTHING, EVERYTHING
-        if losses.counts is None:
-            windows = (
-                window_around(differences, _delta_ranks(question), question.n, room),
-                window_around(rho, _rho_ranks(question), question.n, room),
-            )
-        answers[number] = windows, _summary(question, losses, differences, rho, windows)
-    return [answers[number] for number in range(len(questions))]
-
-
 def _summarise(
-    evaluation: Evaluation, tile: Tile, questions: Sequence[Question], windows: Sequence[Windows]
+    evaluation: Evaluation,
+    tile: Tile,
+    questions: Sequence[Question],
+    windows: Sequence[Windows] | float,
 ) -> list[Summary]:
+    """What one tile says about some questions of one base; the first tile brackets for itself."""
     answers: dict[int, Summary] = {}
     for number, losses in _losses(evaluation, tile, questions):
-        question = questions[number]
-        differences, rho = _differences(losses, question)
-        answers[number] = _summary(question, losses, differences, rho, windows[number])
+        own = windows if isinstance(windows, float) else windows[number]
+        answers[number] = _summary(questions[number], losses, own)
     return [answers[number] for number in range(len(questions))]
 
 
@@ -190,60 +216,97 @@ def _losses(
         yield from zip(numbers, base.against(full, parts), strict=True)
 
 
-def _differences(losses: Losses, question: Question) -> tuple[Array, Array]:
-    rho = relative_improvement(losses.base, losses.full)
-    return delta(losses.base, losses.full, rho, question.contrast.beta), rho
-
-
-def _summary(
-    question: Question, losses: Losses, differences: Array, rho: Array, windows: Windows
-) -> Summary:
-    weights = losses.counts
-    positive, improvable = rho > question.contrast.beta, losses.base != 0
+def _summary(question: Question, losses: Losses, windows: Windows | float) -> Summary:
+    """Everything that is ever reported comes from these counts and order statistics."""
+    base, full, counts = losses
+    beta = question.contrast.beta
+    rho = relative_improvement(base, full)
+    positive, better = rho > beta, rho > 0
+    differences = delta(base, full, positive, beta)
+    if not isinstance(windows, float):
+        for_delta, for_rho = windows
+    elif counts is not None:
+        for_delta, for_rho = EVERYTHING, EVERYTHING
+    else:
+        n, room = question.n, windows
+        for_delta = bracket_by_sample(differences, question.delta_ranks, n, room)
+        for_rho = _improving(bracket_by_sample(rho, question.rho_ranks, n, room))
     return Summary(
-        _total(positive, weights),
-        _total(improvable, weights),
-        count(differences, windows[0], weights),
-        count(rho, windows[1], weights),
+        len(rho) if counts is None else int(counts.sum()),
+        _total(positive, counts),
+        _total(better, counts),
+        _total(base != 0, counts),
+        count(differences, for_delta, counts),
+        count(rho, for_rho, counts) if question.rho_ranks else NOTHING,
     )
+
+
+def _improving(window: Window) -> Window:
+    """Only improvements matter for beta_max: where the c-th largest is none, it is not a number."""
+    return Window(max(window.low, _ABOVE_ZERO), window.high)
 
 
 def _total(where: Array, weights: Array | None) -> int:
     return int(np.count_nonzero(where) if weights is None else weights[where].sum())
 
 
-def _delta_ranks(question: Question) -> list[int]:
-    ranks = question.ranks
-    wanted = (ranks.low, ranks.high, ranks.lower, *median_ranks(question.n))
-    return [rank for rank in wanted if rank]
+def _merged(question: Question, summaries: Sequence[Summary], room: float) -> Summary:
+    """What some tiles say together, kept only where the wanted order statistics must lie."""
+    n = sum(summary.n for summary in summaries)
+    room *= sqrt(_overdispersion(summaries))
+    for_delta = merge([summary.delta for summary in summaries])
+    for_rho = merge([summary.rho for summary in summaries])
+    if n < question.n:
+        window = bracket(for_delta, n, question.delta_ranks, question.n, room)
+        for_delta = narrow(for_delta, window)
+        window = bracket(for_rho, n, question.rho_ranks, question.n, room)
+        for_rho = narrow(for_rho, _improving(window))
+    return Summary(
+        n,
+        sum(summary.n_positive for summary in summaries),
+        sum(summary.n_better for summary in summaries),
+        sum(summary.n_improvable for summary in summaries),
+        for_delta,
+        for_rho,
+    )
 
 
-def _rho_ranks(question: Question) -> list[int]:
-    # The c-th largest of n is the (n - c + 1)-th smallest: the same rank as the one-sided bound.
-    return [question.ranks.lower] if question.ranks.lower else []
+def _overdispersion(summaries: Sequence[Summary]) -> float:
+    """How much more the tiles differ than random rows would; rows may come in some order."""
+    shares = [(s.n_positive, s.n) for s in summaries if s.n]
+    n, share = sum(m for _, m in shares), 0.0
+    if n:
+        share = sum(k for k, _ in shares) / n
+    if len(shares) < 2 or share in (0, 1):
+        return 1.0
+    between = sum((k - m * share) ** 2 / m for k, m in shares) / (len(shares) - 1)
+    return max(1.0, between / (share * (1 - share)))
 
 
-def _conclude(question: Question, summaries: Sequence[Summary]) -> Evidence | None:
-    """Merge the tiles' summaries; None when a bracket missed."""
-    differences = merge([summary.delta for summary in summaries])
-    rho = merge([summary.rho for summary in summaries])
-    found = {rank: order_statistic(differences, rank) for rank in _delta_ranks(question)}
-    thresholds = [order_statistic(rho, rank) for rank in _rho_ranks(question)]
-    if None in found.values() or None in thresholds:
+def _conclude(question: Question, summary: Summary) -> Evidence | None:
+    """What is reported of a question; None when a bracket missed."""
+    wanted = question.delta_ranks
+    found = dict(zip(wanted, order_statistics(summary.delta, wanted), strict=True))
+    beta_max = np.nan
+    if None in found.values():
         return None
+    if summary.n_better >= question.ranks.critical and question.rho_ranks:
+        [threshold] = order_statistics(summary.rho, question.rho_ranks)
+        if threshold is None:
+            return None
+        beta_max = threshold
     found[0] = -np.inf
     low, high = median_ranks(question.n)
     ranks = question.ranks
-    threshold = thresholds[0] if thresholds else None
     return Evidence(
         n=question.n,
-        n_positive=sum(summary.n_positive for summary in summaries),
-        n_improvable=sum(summary.n_improvable for summary in summaries),
+        n_positive=summary.n_positive,
+        n_improvable=summary.n_improvable,
         statistic=float(np.mean([found[low], found[high]])),
         ci_low=_number(found[ranks.low]),
         ci_high=_number(found[ranks.high]) if ranks.high else np.inf,
         ci_lower=_number(found[ranks.lower]),
-        beta_max=threshold if threshold is not None and threshold > 0 else np.nan,
+        beta_max=beta_max,
     )
 
 

@@ -1,9 +1,9 @@
 """Exact order statistics over many tiles, without keeping the values.
 
-A sample of the first tile brackets what is wanted: the values of a given rank, and some room on
-either side. Every tile then counts what lies below the window and keeps what lies inside it. When a
-wanted rank falls outside after all, the caller asks again with more room; the answer is exact
-either way.
+A sample brackets what is wanted: the values of a given rank, and some room on either side. Every
+tile counts what lies below the bracket and keeps what lies inside it; the more rows have been seen,
+the narrower the bracket for the next ones. When a wanted rank falls outside after all, the caller
+asks again with more room; the answer is exact either way.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 
 class Window(NamedTuple):
-    """A closed range of values; outside, values are only counted."""
+    """A closed range of values; outside, values are only counted. Empty where low > high."""
 
     low: float
     high: float
@@ -28,70 +28,118 @@ class Window(NamedTuple):
 EVERYTHING = Window(-np.inf, np.inf)
 
 SORTED_ROWS = 8_192
-"""Up to so many values are sorted as they are."""
-SAMPLE_ROWS = 16_384
+"""Up to so many values are kept as they are."""
+SAMPLE_ROWS = 8_192
 """Of more values, at most so many are looked at to bracket an order statistic."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What a run of values says about a window: how many lie below it, and which inside."""
+    """What some values say about a window: how many lie below it, and which inside."""
 
+    window: Window
     below: int
     values: Array
-    counts: Array
+    """The values inside, in any order."""
+    counts: Array | None = None
+    """How often each of them occurs; None: once."""
 
 
-def window_around(values: Array, ranks: Sequence[int], n: int, room: float) -> Window:
-    """Where the order statistics of some ranks among n lie, judging by some of the values.
-
-    `room` is in standard errors of a sample quantile.
-    """
-    if not ranks or len(values) == 0 or (len(values) == n and n <= SORTED_ROWS):
-        return EVERYTHING
-    sample = np.sort(values[:: -(-len(values) // SAMPLE_ROWS)])
-    m = len(sample)
-    margin = room * np.sqrt(m) / 2 + 1
-    low = int(np.floor(min(ranks) / n * m - margin))
-    high = int(np.ceil(max(ranks) / n * m + margin))
-    return Window(
-        float(sample[low]) if low >= 0 else -np.inf,
-        float(sample[high]) if high < m else np.inf,
-    )
+NOTHING = Counted(EVERYTHING, 0, np.empty(0))
 
 
 def count(values: Array, window: Window, weights: Array | None = None) -> Counted:
     """Count and keep, for one run of values (each of them once, or as often as `weights` say)."""
-    if weights is not None:
-        distinct, inverse = np.unique(values, return_inverse=True)
-        return Counted(0, distinct, _weighed(inverse, weights, len(distinct)))
     if window == EVERYTHING:
-        below, inside = 0, values
-    else:
-        at_least = values >= window.low
-        below = len(values) - int(np.count_nonzero(at_least))
-        inside = values[at_least & (values <= window.high)]
-    distinct, counts = np.unique(inside, return_counts=True)
-    return Counted(below, distinct, counts)
+        return _small(Counted(window, 0, values, weights), len(values))
+    inside = values >= window.low
+    below = _total(inside, weights)
+    below = (len(values) if weights is None else int(weights.sum())) - below
+    inside &= values <= window.high
+    kept = None if weights is None else weights.compress(inside)
+    return _small(Counted(window, below, values.compress(inside), kept), len(values))
 
 
 def merge(parts: Sequence[Counted]) -> Counted:
-    """What all runs say together; the order of the runs does not matter."""
-    if len(parts) == 1:
-        return parts[0]
-    values, inverse = np.unique(np.concatenate([p.values for p in parts]), return_inverse=True)
-    counts = _weighed(inverse, np.concatenate([p.counts for p in parts]), len(values))
-    return Counted(sum(p.below for p in parts), values, counts)
+    """What all runs say together about what their windows have in common.
+
+    Values come out sorted and distinct; the order of the runs does not matter.
+    """
+    common = Window(max(part.window.low for part in parts), min(part.window.high for part in parts))
+    below = sum(part.below for part in parts)
+    values = np.concatenate([part.values for part in parts])
+    if all(part.counts is None for part in parts):
+        distinct, counts = np.unique(values, return_counts=True)
+    else:
+        weights = [np.ones(len(p.values)) if p.counts is None else p.counts for p in parts]
+        distinct, inverse = np.unique(values, return_inverse=True)
+        # Counts stay far below 2^53, where sums of doubles are exact.
+        counts = np.bincount(inverse, weights=np.concatenate(weights), minlength=len(distinct))
+        counts = counts.astype(np.int64)
+    return narrow(Counted(EVERYTHING, below, distinct, counts), common)
 
 
-def _weighed(inverse: Array, weights: Array, size: int) -> Array:
-    # Counts stay far below 2^53, where sums of doubles are exact.
-    return np.bincount(inverse, weights=weights, minlength=size).astype(np.int64)
+def narrow(merged: Counted, window: Window) -> Counted:
+    """Keep only what lies inside a window, too, of what `merge` made."""
+    low, high = max(merged.window.low, window.low), min(merged.window.high, window.high)
+    first = np.searchsorted(merged.values, low, "left")
+    last = max(first, np.searchsorted(merged.values, high, "right"))
+    counts = _counts(merged)
+    return Counted(
+        Window(low, high),
+        merged.below + int(counts[:first].sum()),
+        merged.values[first:last],
+        counts[first:last],
+    )
 
 
-def order_statistic(counted: Counted, rank: int) -> float | None:
-    """The value of a 1-based rank; None when it lies outside the window."""
-    upto = counted.below + np.cumsum(counted.counts)
-    if rank <= counted.below or not len(upto) or rank > upto[-1]:
-        return None
-    return float(counted.values[np.searchsorted(upto, rank)])
+def order_statistics(merged: Counted, ranks: Sequence[int]) -> list[float | None]:
+    """The values of 1-based ranks, of what `merge` made; None for one outside the window."""
+    upto = merged.below + np.cumsum(_counts(merged))
+    most = upto[-1] if len(upto) else 0
+    places = np.searchsorted(upto, ranks).tolist()
+    return [
+        float(merged.values[place]) if merged.below < rank <= most else None
+        for rank, place in zip(ranks, places, strict=True)
+    ]
+
+
+def _counts(merged: Counted) -> Array:
+    if merged.counts is None:
+        raise ValueError("order statistics are read from what merge gives")
+    return merged.counts
+
+
+def bracket(merged: Counted, m: int, ranks: Sequence[int], n: int, room: float) -> Window:
+    """Where the order statistics of some ranks among n lie, judging by m values.
+
+    `room` is in standard errors of a sample quantile.
+    """
+    if not ranks or m == 0:
+        return merged.window
+    margin = room * np.sqrt(m) / 2 + 1
+    ends = int(np.floor(min(ranks) / n * m - margin)), int(np.ceil(max(ranks) / n * m + margin))
+    low, high = order_statistics(merged, ends)
+    return Window(
+        merged.window.low if low is None else low, merged.window.high if high is None else high
+    )
+
+
+def bracket_by_sample(values: Array, ranks: Sequence[int], n: int, room: float) -> Window:
+    """The same, judging by a sample of some values; everything where they are few."""
+    if len(values) <= SORTED_ROWS:
+        return EVERYTHING
+    sample = np.sort(values[:: -(-len(values) // SAMPLE_ROWS)])
+    ones = np.ones(len(sample), dtype=np.int64)
+    return bracket(Counted(EVERYTHING, 0, sample, ones), len(sample), ranks, n, room)
+
+
+def _small(counted: Counted, n: int) -> Counted:
+    """Ties are counted, not repeated, where much would be kept: a loss may take few values."""
+    if counted.counts is not None or len(counted.values) <= max(SORTED_ROWS, n // 8):
+        return counted
+    return Counted(counted.window, counted.below, *np.unique(counted.values, return_counts=True))
+
+
+def _total(where: Array, weights: Array | None) -> int:
+    return int(np.count_nonzero(where) if weights is None else weights[where].sum())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 _LIBRARIES = ("sfit", "numpy", "scipy", "scikit-learn", "pandas", "narwhals", "joblib")
@@ -45,6 +46,7 @@ def show_versions() -> None:
         print(f"{library}: {number}")
 
 
+@cache
 def _version(distribution: str) -> str:
     try:
         return version(distribution)

@@ -14,7 +14,6 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
 from sfit.exceptions import ModelError
-from sfit.models._trees import Tree, join
 from sfit.models._view import Array, ModelView, Trees
 
 _BINARY = {"binary"}
@@ -42,8 +41,7 @@ class LightGBMView(ModelView):
         # Splits of an ordered pandas category are thresholds on codes that the rows do not show.
         if ordered or _linear(trees):
             return None
-        known = [found for tree in trees if (found := _tree(tree)) is not None]
-        return join(known, "f8", strict=False) if len(known) == len(trees) else None
+        return _trees(trees)
 
     def encode(self, X: Any) -> Any:
         """An array, or the frame with its categories where the model was fitted on such."""
@@ -153,14 +151,27 @@ def _categorical(header: dict[str, str]) -> frozenset[int]:
     return frozenset(column for column, info in infos if info != "none" and info[0] != "[")
 
 
-def _tree(tree: dict[str, str]) -> Tree | None:
-    """Splits first, then leaves; None where zero is missing."""
-    leaves = int(tree["num_leaves"])
-    splits = leaves - 1
-    blank = np.full(leaves, -1)
+def _trees(trees: list[dict[str, str]]) -> Trees | None:
+    """All trees at once, splits of each before its leaves; None where zero is missing."""
+    splits = np.array([int(tree["num_leaves"]) - 1 for tree in trees], dtype=np.intp)
+    roots = np.cumsum(2 * splits + 1) - (2 * splits + 1)
+    owner = np.repeat(np.arange(len(trees)), splits)
+    # Node of each split: the root of its tree, and its number among the splits of that tree.
+    node = roots[owner] + np.arange(len(owner)) - np.repeat(np.cumsum(splits) - splits, splits)
 
     def numbers(key: str, dtype: type) -> Array:
-        return np.array(tree[key].split() if splits else [], dtype=dtype)
+        texts = (tree[key] for tree, n in zip(trees, splits, strict=True) if n)
+        return np.fromstring(" ".join(texts), dtype=dtype, sep=" ")
+
+    def at_splits(values: Array, elsewhere: Any) -> Array:
+        whole = np.full(int((2 * splits + 1).sum()), elsewhere, dtype=values.dtype)
+        whole[node] = values
+        return whole
+
+    def child(key: str) -> Array:
+        number = numbers(key, int)
+        inside = np.where(number < 0, splits[owner] + ~number, number)
+        return at_splits((roots[owner] + inside).astype(np.intp), -1)
 
     decision = numbers("decision_type", int)
     categorical = decision & 1 == 1
@@ -171,15 +182,14 @@ def _tree(tree: dict[str, str]) -> Tree | None:
     missing_left = np.where(missing == 0, threshold >= 0, decision & 2 == 2)
     threshold[(threshold >= -_ZERO) & (threshold < 0)] = np.nextafter(-_ZERO, -1)
     threshold[(threshold >= 0) & (threshold < _ZERO)] = _ZERO
-    left, right = (
-        np.where(child < 0, splits + ~child, child)
-        for child in (numbers("left_child", int), numbers("right_child", int))
-    )
-    return Tree(
-        feature=np.concatenate([numbers("split_feature", int), blank]),
-        threshold=np.concatenate([threshold, blank]),
-        left=np.concatenate([left, blank]),
-        right=np.concatenate([right, blank]),
-        missing_left=np.concatenate([missing_left, blank]),
-        categorical=np.concatenate([categorical, blank]),
+    return Trees(
+        roots=roots,
+        feature=at_splits(numbers("split_feature", int).astype(np.intp), -1),
+        threshold=at_splits(threshold, np.nan),
+        left=child("left_child"),
+        right=child("right_child"),
+        missing_left=at_splits(missing_left, False),
+        categorical=at_splits(categorical, False),
+        dtype=np.dtype(np.float64),
+        strict=False,
     )

@@ -16,7 +16,7 @@ from sfit._rows import Tile, is_frame, take_rows
 from sfit.exceptions import SFITWarning
 from sfit.models import Dense, ModelView, Trees
 from sfit.restrict._direct import Memory, predict_directly
-from sfit.restrict._prediction import Prediction, Restricted
+from sfit.restrict._prediction import Constant, Prediction, Restricted
 from sfit.restrict._relu import is_computable, is_piecewise_linear, make_polyline, make_update
 from sfit.restrict._trees import make_cells
 
@@ -63,13 +63,13 @@ class SidePredictions:
         The first tile is only used to verify: on a sample of its rows the route must give what the
         model gives, but for rounding.
         """
-        new = [
-            side
-            for side in dict.fromkeys(sides)
-            if isinstance(side, Reveal)
-            and side not in self.prepared
-            and self.features.shown(side.shown)
+        asked = [
+            s for s in dict.fromkeys(sides) if isinstance(s, Reveal) and s not in self.prepared
         ]
+        new = [side for side in asked if self.features.shown(side.shown)]
+        for side in asked:
+            if side not in new:
+                self.prepared[side] = Constant(self.one(tile, side).values)
         route, functions = fast_route(self, new, n)
         if functions and not self._verified(functions, tile, unit):
             warnings.warn(

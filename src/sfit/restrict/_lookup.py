@@ -1,9 +1,9 @@
-"""Locating many values among few sorted edges: binary search, but 3 to 4 times faster.
+"""Locating many values among few sorted edges: binary search, but 5 to 10 times faster.
 
-Edges and values are put into equal bins by the same monotone map. An edge in a lower bin than a
-value is then below the value, so the search starts at the first edge of the value's bin and steps
-at most as often as the fullest bin holds edges. The answer is exact, whatever the rounding of the
-map.
+Edges and values are put into equal bins by the same monotone map. A bin that holds no edge lies
+between the same two edges as all of its values, so its number of edges below is the answer. Bins
+are many and edges few: hardly any value shares a bin with an edge, and only those are searched for.
+The answer is exact, whatever the rounding of the map.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-BINS_PER_EDGE = 8
-MOST_BINS = 1 << 14
-MOST_STEPS = 6
-"""With fuller bins than this, binary search is faster."""
+FEW_EDGES = 4
+"""So many edges are compared with one by one."""
+BINS_PER_EDGE = 128
+LEAST_BINS, MOST_BINS = 1 << 10, 1 << 16
+"""More bins leave fewer values to search for, but take time to make, and fall out of the cache."""
+
+_SEARCH = -1
 
 
 @dataclass(frozen=True)
@@ -30,15 +33,10 @@ class Lookup:
     strict: bool
     missing: bool
     """Whether values can be missing; looking for them takes time."""
-    first: Array
-    low: Any
-    scale: Any
-    steps: int
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells that the edges make, without that of the missing values."""
-        return len(self.edges) + 1
+    cells: Array | None = None
+    """For each bin the number of edges below it, or that an edge lies in it; None: no bins."""
+    low: Any = 0
+    scale: Any = 0
 
     def __call__(self, values: Array) -> Array:
         """Number of the cell of each value."""
@@ -48,48 +46,47 @@ class Lookup:
             return self._find(values)
         missing = np.isnan(values)
         cells = self._find(np.where(missing, self.edges.dtype.type(0), values))
-        cells[missing] = self.n_cells
+        cells[missing] = len(self.edges) + 1
         return cells
 
     def _find(self, values: Array) -> Array:
-        if self.steps <= MOST_STEPS:
-            return self._walk(values)
-        if self.strict:
-            return np.searchsorted(self.edges, values, "right").astype(np.int32)
-        return np.searchsorted(self.edges, values, "left").astype(np.int32)
-
-    def _walk(self, values: Array) -> Array:
-        if len(self.first) == 1:
-            cells = np.zeros(len(values), dtype=np.int32)
-        else:
-            cells = self.first[_bins(values, self.low, self.scale, len(self.first))]
-        # NaN behind the last edge stops every step there: no comparison with it is true.
-        edges = np.append(self.edges, self.edges.dtype.type(np.nan))
-        for _ in range(self.steps):
-            here = edges[cells]
-            cells += here <= values if self.strict else here < values
+        if len(self.edges) <= FEW_EDGES:
+            passed = np.zeros(len(values), dtype=np.int8)
+            for edge in self.edges:
+                passed += values >= edge if self.strict else values > edge
+            return passed.astype(np.intp)
+        if self.cells is None:
+            return self._search(values)
+        cells = self.cells[_bins(values, self.low, self.scale, len(self.cells))]
+        open_ = np.flatnonzero(cells == _SEARCH)
+        cells[open_] = self._search(values[open_])
         return cells
+
+    def _search(self, values: Array) -> Array:
+        return np.searchsorted(self.edges, values, "right" if self.strict else "left")
 
 
 def make_lookup(edges: Array, *, strict: bool, missing: bool = False) -> Lookup:
     """Prepare the search among sorted, distinct edges."""
     dtype = edges.dtype.type
     m = len(edges)
-    if m <= MOST_STEPS:
-        return Lookup(edges, strict, missing, np.zeros(1, dtype=np.int32), dtype(0), dtype(0), m)
-    n_bins = min(MOST_BINS, BINS_PER_EDGE * m)
-    low = edges[0]
-    with np.errstate(over="ignore", divide="ignore"):
-        scale = dtype(n_bins) / (edges[-1] - low)
-    if not np.isfinite(scale) or scale == 0:
-        return Lookup(edges, strict, missing, np.zeros(1, dtype=np.int32), dtype(0), dtype(0), m)
+    if m <= FEW_EDGES:
+        return Lookup(edges, strict, missing)
+    n_bins = int(np.clip(BINS_PER_EDGE * m, LEAST_BINS, MOST_BINS))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        # One bin more on either side, so that values beyond the edges share none with an edge.
+        width = (edges[-1] - edges[0]) / dtype(n_bins - 3)
+        low, scale = edges[0] - width, 1 / width
+    if not (np.isfinite(low) and np.isfinite(scale)):
+        return Lookup(edges, strict, missing)
     per_bin = np.bincount(_bins(edges, low, scale, n_bins), minlength=n_bins)
-    first = np.concatenate([[0], np.cumsum(per_bin)[:-1]]).astype(np.int32)
-    return Lookup(edges, strict, missing, first, low, scale, int(per_bin.max()))
+    cells = np.where(per_bin, _SEARCH, np.cumsum(per_bin))
+    return Lookup(edges, strict, missing, cells, low, scale)
 
 
 def _bins(values: Array, low: Any, scale: Any, n_bins: int) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
-        position = (values - low) * scale
+        position = values - low
+        position *= scale
     np.clip(position, 0, n_bins - 1, out=position)
-    return position.astype(np.int32)
+    return position.astype(np.intp)

@@ -39,5 +39,16 @@ class Prediction:
         return self.values
 
 
+@dataclass(frozen=True)
+class Constant:
+    """A side that reveals nothing: all rows are one row, and the model is asked for it once."""
+
+    values: Array
+
+    def __call__(self, tile: Tile) -> Prediction:
+        """The same for every row of a tile."""
+        return Prediction(self.values, None, len(tile))
+
+
 Restricted = Callable[[Tile], Prediction]
 """A side as a function of a tile; it holds all that it needs, and can be sent to a worker."""

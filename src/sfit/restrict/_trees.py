@@ -44,7 +44,7 @@ class Cells:
         codes: Array | None = None
         for column, lookup, size in zip(self.columns, self.lookups, self.shape, strict=True):
             own = lookup(column_values(tile.X, column))
-            codes = own if codes is None else codes * np.int32(size) + own
+            codes = own if codes is None else codes * size + own
         return Prediction(self.values, codes, len(tile))
 
 
