@@ -27,10 +27,10 @@ class Window(NamedTuple):
 
 EVERYTHING = Window(-np.inf, np.inf)
 
-SORTED_ROWS = 8_192
+SORTED_ROWS = 2_048
 """Up to so many values are kept as they are."""
-SAMPLE_ROWS = 8_192
-"""Of more values, at most so many are looked at to bracket an order statistic."""
+SAMPLED = 8
+"""Of more values, every eighth is looked at to bracket an order statistic."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def bracket_by_sample(values: Array, ranks: Sequence[int], n: int, room: float) 
     """The same, judging by a sample of some values; everything where they are few."""
     if len(values) <= SORTED_ROWS:
         return EVERYTHING
-    sample = np.sort(values[:: -(-len(values) // SAMPLE_ROWS)])
+    sample = np.sort(values[::SAMPLED])
     ones = np.ones(len(sample), dtype=np.int64)
     return bracket(Counted(EVERYTHING, 0, sample, ones), len(sample), ranks, n, room)
 

@@ -15,10 +15,12 @@ from sfit._features import Features
 from sfit._rows import Tile, is_frame, take_rows
 from sfit.exceptions import SFITWarning
 from sfit.models import Dense, ModelView, Trees
-from sfit.restrict._direct import Memory, predict_directly
+from sfit.restrict._direct import Memory, predict_directly, rounding_noise
 from sfit.restrict._prediction import Constant, Prediction, Restricted
-from sfit.restrict._relu import is_computable, is_piecewise_linear, make_polyline, make_update
+from sfit.restrict._relu import is_computable, is_piecewise_linear, make_polylines, make_update
 from sfit.restrict._trees import make_cells
+
+__all__ = ["SidePredictions", "fast_route", "rounding_noise"]
 
 Array = npt.NDArray[Any]
 
@@ -125,35 +127,21 @@ def fast_route(
     dtype = np.dtype(structure.layers[0][0].dtype)
     sizes = [weights.shape for weights, *_ in structure.layers]
     later = sum(inputs * units for inputs, units in sizes[1:])
+    along: dict[Side, int] = {}
     used = set()
     for side in sides:
         columns = tuple(features.shown(side.shown))
         if features.missing.intersection(columns):
             continue
         if len(columns) == 1 and is_piecewise_linear(structure):
-            span = features.spans[columns[0]]
-            functions[side] = make_polyline(structure, reference, columns[0], span, dtype)
+            along[side] = columns[0]
             used.add("polyline")
         elif is_computable(structure):
             update, whole = (k * sizes[0][1] + later for k in (len(columns), sizes[0][0]))
             if 2 * update < whole:
                 functions[side] = make_update(structure, reference, columns, dtype)
                 used.add("update")
+    spans = [features.spans[column] for column in along.values()]
+    lines = make_polylines(structure, reference, list(along.values()), spans, dtype)
+    functions.update(zip(along, lines, strict=True))
     return " and ".join(sorted(used)) or "direct", functions
-
-
-def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
-    """Largest difference between predicting 64 fixed rows one at a time and in a batch.
-
-    It is what a library's own arithmetic can change in a prediction without any feature changing.
-    """
-    everything = Reveal(features.everything)
-    predictions = SidePredictions(view, features)
-    together = predictions.one(Tile(0, tile.X[:64], tile.y[:64], None), everything).by_row()
-    alone = np.concatenate(
-        [
-            predictions.one(Tile(0, tile.X[i : i + 1], tile.y[i : i + 1], None), everything).values
-            for i in range(min(64, len(tile)))
-        ]
-    )
-    return float(np.max(np.abs(together - alone)))

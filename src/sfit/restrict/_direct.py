@@ -174,6 +174,18 @@ def _call(
     return predictions
 
 
+def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
+    """Largest difference between predicting 64 fixed rows one at a time and in a batch.
+
+    It is what a library's own arithmetic can change in a prediction without any feature changing.
+    """
+    columns = features.shown(features.everything)
+    block = reveal(features.reference, tile.X[:64], columns, None)
+    together = checked(_ask(view, block), block.shape[0])
+    alone = [checked(_ask(view, block[i : i + 1]), 1) for i in range(block.shape[0])]
+    return float(np.max(np.abs(together - np.concatenate(alone))))
+
+
 def _ask(view: ModelView, block: Table) -> Any:
     """Ask the model; where it cannot take a single row (a squeeze, say), ask for the row twice."""
     if block.shape[0] > 1:

@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 FEW_EDGES = 4
 """So many edges are compared with one by one."""
-BINS_PER_EDGE = 128
+BINS_PER_EDGE = 64
 LEAST_BINS, MOST_BINS = 1 << 10, 1 << 16
 """More bins leave fewer values to search for, but take time to make, and fall out of the cache."""
 

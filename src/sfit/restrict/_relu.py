@@ -8,8 +8,10 @@ z = z0 + sum over the revealed inputs of (x_j - r_j) W_j.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,9 @@ from sfit.restrict._lookup import Lookup, make_lookup
 from sfit.restrict._prediction import Prediction
 
 Array = npt.NDArray[Any]
+
+BATCH_VALUES = 1 << 21
+"""So many values of units at knots are computed together (16 MB of doubles)."""
 
 ACTIVATIONS = {
     "identity": lambda z: z,
@@ -79,40 +84,61 @@ class Polyline:
         return Prediction(finish(raw, self.output, self.dtype), None, len(tile))
 
 
-def make_polyline(
+class _Layer(NamedTuple):
+    """A layer in double precision; `share` is the slope of its activation below zero."""
+
+    weights: Array
+    bias: Array
+    share: float
+
+
+def make_polylines(
     network: Dense,
     reference: Array,
-    column: int,
-    span: tuple[float, float],
+    columns: Sequence[int],
+    spans: Sequence[tuple[float, float]],
     dtype: np.dtype[Any],
-) -> Polyline:
-    """Propagate the knots of one column through the network, in double precision.
+) -> list[Polyline]:
+    """Propagate the knots of some columns through the network, in double precision.
 
-    `span` is the range of the column: bends outside it do not matter.
+    `spans` are the ranges of the columns: bends outside them do not matter. Knots of many columns
+    go through a layer together, as many as the memory budget allows.
     """
-    knots, values = _first_layers(network, reference, column, span)
-    for number in range(2, len(network.layers)):
-        activation = network.layers[number - 1][2]
-        knots, values = _next_layer(knots, values, activation, *_weights(network, number))
-    knots, values = _apart(knots, values)
-    if len(knots) > 1:
-        slopes = np.diff(values, axis=0) / np.diff(knots)[:, None]
-        intercepts = values[:-1] - slopes * knots[:-1, None]
-    else:
-        slopes, intercepts = np.zeros_like(values), values
-    if values.shape[1] == 1:
-        intercepts, slopes = intercepts[:, 0], slopes[:, 0]
-    lookup = make_lookup(knots[1:-1], strict=False)
-    return Polyline(column, lookup, intercepts, slopes, network.output, dtype)
+    layers = [
+        _Layer(np.asarray(weights, float), np.asarray(bias, float), _share(activation))
+        for weights, bias, activation in network.layers
+    ]
+    start = reference @ layers[0].weights + layers[0].bias
+    rows, units = (len(start) + 2, len(layers[min(1, len(layers) - 1)].bias))
+    at_once = max(1, BATCH_VALUES // (rows * units))
+    lines: list[Polyline] = []
+    for first in range(0, len(columns), at_once):
+        batch = columns[first : first + at_once]
+        begun = [
+            _first_layers(layers, start, reference[column], column, spans[first + number])
+            for number, column in enumerate(batch)
+        ]
+        owner = np.repeat(np.arange(len(batch)), [len(knots) for knots, _ in begun])
+        knots = np.concatenate([knots for knots, _ in begun])
+        values = np.concatenate([values for _, values in begun])
+        for bent, layer in pairwise(layers[1:]):
+            owner, knots, values = _next_layer(owner, knots, values, bent.share, layer)
+        for column, piece in zip(batch, _pieces(owner, knots, values), strict=True):
+            lines.append(Polyline(column, *piece, network.output, dtype))
+    return lines
 
 
-def _weights(network: Dense, number: int) -> tuple[Array, Array]:
-    weights, bias, _ = network.layers[number]
-    return np.asarray(weights, dtype=np.float64), np.asarray(bias, dtype=np.float64)
+def _share(activation: str) -> float:
+    share = slope_below_zero(activation)
+    return 1.0 if share is None else share
 
 
 def _first_layers(
-    network: Dense, reference: Array, column: int, span: tuple[float, float]
+    layers: Sequence[_Layer],
+    start: Array,
+    frozen: float,
+    column: int,
+    span: tuple[float, float],
 ) -> tuple[Array, Array]:
     """Knots within the span, and what goes into the activation of the second layer there.
 
@@ -120,28 +146,26 @@ def _first_layers(
     second layer add up, so there is no product of matrices.
     """
     low, high = span
-    weights, bias = _weights(network, 0)
-    start, slope = reference @ weights + bias, weights[column]
-    at_low = start + (low - reference[column]) * slope
-    if len(network.layers) == 1:
-        at_high = start + (high - reference[column]) * slope
-        return (np.array([low, high]), np.array([at_low, at_high])) if low < high else (
-            np.array([low]), at_low[None]
-        )  # fmt: skip
-    below = slope_below_zero(network.layers[0][2])
-    share = 1.0 if below is None else below
+    slope, share = layers[0].weights[column], layers[0].share
+    at_low = start + (low - frozen) * slope
+    if len(layers) == 1:
+        ends = np.array([low, high] if low < high else [low])
+        return ends, start + (ends[:, None] - frozen) * slope
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         bends = low - at_low / slope
     inside = np.flatnonzero((bends > low) & (bends < high)) if share != 1 else np.empty(0, np.intp)
     inside = inside[np.argsort(bends[inside])]
     knots = np.concatenate([[low], bends[inside], [high] if low < high else []])
     active = (at_low > 0) | ((at_low == 0) & (slope > 0))
-    following, following_bias = _weights(network, 1)
-    first = np.where(active, at_low, share * at_low) @ following + following_bias
+    following = layers[1].weights
+    first = np.where(active, at_low, share * at_low) @ following + layers[1].bias
     slopes = np.empty((len(knots), following.shape[1]))
     slopes[0] = np.where(active, slope, share * slope) @ following
-    slopes[1 : len(inside) + 1] = following[inside]
-    slopes[1 : len(inside) + 1] *= ((1 - share) * np.abs(slope[inside]))[:, None]
+    np.multiply(
+        following[inside],
+        ((1 - share) * np.abs(slope[inside]))[:, None],
+        out=slopes[1 : len(inside) + 1],
+    )
     np.cumsum(slopes[:-1], axis=0, out=slopes[:-1])
     values = slopes
     values[1:] = slopes[:-1] * np.diff(knots)[:, None]
@@ -151,31 +175,53 @@ def _first_layers(
 
 
 def _next_layer(
-    knots: Array, values: Array, activation: str, weights: Array, bias: Array
-) -> tuple[Array, Array]:
+    owner: Array, knots: Array, values: Array, share: float, layer: _Layer
+) -> tuple[Array, Array, Array]:
     """Bend the units of a layer, with a knot where one crosses zero, and apply the next layer."""
-    below = slope_below_zero(activation)
-    share = 1.0 if below is None else below
-    outputs = _bent(values, share) @ weights + bias
+    outputs = _bent(values, share) @ layer.weights + layer.bias
     negative = values < 0
-    interval, unit = np.nonzero(negative[:-1] != negative[1:])
+    crosses = negative[:-1] != negative[1:]
+    crosses[owner[:-1] != owner[1:]] = False
+    interval, unit = np.nonzero(crosses)
     if share == 1 or not len(interval):
-        return knots, outputs
+        return owner, knots, outputs
     a, b = values[interval, unit], values[interval + 1, unit]
     part = a / (a - b)
     new = knots[interval] + part * (knots[interval + 1] - knots[interval])
     at_new = values[interval] + part[:, None] * (values[interval + 1] - values[interval])
     at_new[np.arange(len(new)), unit] = 0.0
-    outputs = np.concatenate([outputs, _bent(at_new, share) @ weights + bias])
-    order = np.argsort(np.concatenate([knots, new]), kind="stable")
-    return np.concatenate([knots, new])[order], outputs[order]
+    outputs = np.concatenate([outputs, _bent(at_new, share) @ layer.weights + layer.bias])
+    owner, knots = np.concatenate([owner, owner[interval]]), np.concatenate([knots, new])
+    order = np.lexsort((knots, owner))
+    return owner[order], knots[order], outputs[order]
 
 
-def _apart(knots: Array, values: Array) -> tuple[Array, Array]:
-    """Leave out knots that all but coincide: they say the same, and a slope between is noise."""
-    least = 1e-12 * (knots[-1] - knots[0])
-    kept = np.concatenate([[True], np.diff(knots) > least])
-    return knots[kept], values[kept]
+def _pieces(owner: Array, knots: Array, values: Array) -> Iterator[tuple[Lookup, Array, Array]]:
+    """The search among the knots of each column, and an intercept and a slope between them."""
+    bounds = np.searchsorted(owner, np.arange(owner[-1] + 2))
+    widths = knots[bounds[1:] - 1] - knots[bounds[:-1]]
+    # Knots that all but coincide say the same, and a slope between them is noise.
+    apart = np.diff(knots, prepend=-np.inf) > 1e-12 * widths[owner]
+    apart[bounds[:-1]] = True
+    owner, knots, values = owner[apart], knots[apart], values[apart]
+    bounds = np.searchsorted(owner, np.arange(owner[-1] + 2))
+    if values.shape[1] == 1:
+        values = values[:, 0]
+    gaps = np.diff(knots)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = np.diff(values, axis=0) / (gaps if values.ndim == 1 else gaps[:, None])
+        intercepts = values[:-1] - slopes * (knots[:-1] if values.ndim == 1 else knots[:-1, None])
+    for first, last in pairwise(bounds):
+        if last - first > 1:
+            own = slice(first, last - 1)
+            yield (
+                make_lookup(knots[first + 1 : last - 1], strict=False),
+                intercepts[own],
+                slopes[own],
+            )
+        else:
+            alone = values[first:last]
+            yield make_lookup(knots[:0], strict=False), alone, np.zeros_like(alone)
 
 
 def _bent(values: Array, share: float) -> Array:
