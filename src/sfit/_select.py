@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, floor, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,17 +67,25 @@ def merge(parts: Sequence[Counted]) -> Counted:
     Values come out sorted and distinct; the order of the runs does not matter.
     """
     common = Window(max(part.window.low for part in parts), min(part.window.high for part in parts))
-    below = sum(part.below for part in parts)
+    merged = Counted(EVERYTHING, sum(part.below for part in parts), *_distinct(parts))
+    return merged if common == EVERYTHING else narrow(merged, common)
+
+
+def _distinct(parts: Sequence[Counted]) -> tuple[Array, Array]:
+    """The values of all parts, sorted, each with its number."""
     values = np.concatenate([part.values for part in parts])
     if all(part.counts is None for part in parts):
-        distinct, counts = np.unique(values, return_counts=True)
-    else:
-        weights = [np.ones(len(p.values)) if p.counts is None else p.counts for p in parts]
-        distinct, inverse = np.unique(values, return_inverse=True)
-        # Counts stay far below 2^53, where sums of doubles are exact.
-        counts = np.bincount(inverse, weights=np.concatenate(weights), minlength=len(distinct))
-        counts = counts.astype(np.int64)
-    return narrow(Counted(EVERYTHING, below, distinct, counts), common)
+        values.sort()
+        last = np.ones(len(values), dtype=bool)
+        np.not_equal(values[1:], values[:-1], out=last[:-1])
+        if last.all():
+            return values, np.ones(len(values), dtype=np.int64)
+        return values[last], np.diff(np.flatnonzero(last), prepend=-1)
+    weights = [np.ones(len(p.values)) if p.counts is None else p.counts for p in parts]
+    distinct, inverse = np.unique(values, return_inverse=True)
+    # Counts stay far below 2^53, where sums of doubles are exact.
+    counts = np.bincount(inverse, weights=np.concatenate(weights), minlength=len(distinct))
+    return distinct, counts.astype(np.int64)
 
 
 def narrow(merged: Counted, window: Window) -> Counted:
@@ -117,9 +126,7 @@ def bracket(merged: Counted, m: int, ranks: Sequence[int], n: int, room: float) 
     """
     if not ranks or m == 0:
         return merged.window
-    margin = room * np.sqrt(m) / 2 + 1
-    ends = int(np.floor(min(ranks) / n * m - margin)), int(np.ceil(max(ranks) / n * m + margin))
-    low, high = order_statistics(merged, ends)
+    low, high = order_statistics(merged, _around(m, ranks, n, room))
     return Window(
         merged.window.low if low is None else low, merged.window.high if high is None else high
     )
@@ -127,11 +134,21 @@ def bracket(merged: Counted, m: int, ranks: Sequence[int], n: int, room: float) 
 
 def bracket_by_sample(values: Array, ranks: Sequence[int], n: int, room: float) -> Window:
     """The same, judging by a sample of some values; everything where they are few."""
-    if len(values) <= SORTED_ROWS:
+    if len(values) <= SORTED_ROWS or not ranks:
         return EVERYTHING
     sample = np.sort(values[::SAMPLED])
-    ones = np.ones(len(sample), dtype=np.int64)
-    return bracket(Counted(EVERYTHING, 0, sample, ones), len(sample), ranks, n, room)
+    m = len(sample)
+    low, high = _around(m, ranks, n, room)
+    return Window(
+        float(sample[low - 1]) if low >= 1 else -np.inf,
+        float(sample[high - 1]) if high <= m else np.inf,
+    )
+
+
+def _around(m: int, ranks: Sequence[int], n: int, room: float) -> tuple[int, int]:
+    """Ranks among m values that the wanted ones among n correspond to, with room on either side."""
+    margin = room * sqrt(m) / 2 + 1
+    return floor(min(ranks) / n * m - margin), ceil(max(ranks) / n * m + margin)
 
 
 def _small(counted: Counted, n: int) -> Counted:

@@ -88,18 +88,13 @@ class SidePredictions:
         rows = np.unique(np.linspace(0, len(tile) - 1, VERIFIED_ROWS).astype(np.intp))
         sample = Tile(tile.index, take_rows(tile.X, rows), tile.y[rows], None)
         sides = list(functions)[:: max(1, len(functions) // VERIFIED_SIDES)]
-        own = predict_directly(
-            self.view,
-            self.features,
-            sample,
-            [side for side in sides if isinstance(side, Reveal)],
-            Memory(),
-        )
+        asked = [side for side in sides if isinstance(side, Reveal)]
+        own = dict(predict_directly(self.view, self.features, sample, asked, Memory()))
+        largest = max(np.abs(expected.values).max() for expected in own.values())
         # Cells repeat the model's own predictions; a network is computed anew, in other steps.
         room = 0.0 if isinstance(self.structure, Trees) else unit**ROUNDING_POWER
-        for side, expected in own:
+        for side, expected in own.items():
             a, b = functions[side](sample).by_row(), expected.by_row()
-            largest = np.abs(b).max()
             if a.shape != b.shape or not (np.abs(a - b) <= room * largest).all():
                 return False
         return True

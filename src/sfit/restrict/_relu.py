@@ -27,6 +27,9 @@ Array = npt.NDArray[Any]
 BATCH_VALUES = 1 << 21
 """So many values of units at knots are computed together (16 MB of doubles)."""
 
+NEAR = 1e-12
+"""What is smaller than this, as a share of its range, is rounding."""
+
 ACTIVATIONS = {
     "identity": lambda z: z,
     "relu": lambda z: np.maximum(z, 0),
@@ -114,10 +117,8 @@ def make_polylines(
     lines: list[Polyline] = []
     for first in range(0, len(columns), at_once):
         batch = columns[first : first + at_once]
-        begun = [
-            _first_layers(layers, start, reference[column], column, spans[first + number])
-            for number, column in enumerate(batch)
-        ]
+        own = spans[first : first + at_once]
+        begun = list(_first_layers(layers, start, reference[list(batch)], batch, own))
         owner = np.repeat(np.arange(len(batch)), [len(knots) for knots, _ in begun])
         knots = np.concatenate([knots for knots, _ in begun])
         values = np.concatenate([values for _, values in begun])
@@ -136,48 +137,57 @@ def _share(activation: str) -> float:
 def _first_layers(
     layers: Sequence[_Layer],
     start: Array,
-    frozen: float,
-    column: int,
-    span: tuple[float, float],
-) -> tuple[Array, Array]:
-    """Knots within the span, and what goes into the activation of the second layer there.
+    frozen: Array,
+    columns: Sequence[int],
+    spans: Sequence[tuple[float, float]],
+) -> Iterator[tuple[Array, Array]]:
+    """Knots of each column within its span, and what goes into the second layer's activation there.
 
     Each unit of the first layer bends once, and always upwards: between bends the slopes of the
     second layer add up, so there is no product of matrices.
     """
-    low, high = span
-    slope, share = layers[0].weights[column], layers[0].share
-    at_low = start + (low - frozen) * slope
+    low, high = np.array(spans).T[:, :, None]
+    slope, share = layers[0].weights[list(columns)], layers[0].share
+    at_low = start + (low - frozen[:, None]) * slope
     if len(layers) == 1:
-        ends = np.array([low, high] if low < high else [low])
-        return ends, start + (ends[:, None] - frozen) * slope
+        for number, (first, last) in enumerate(spans):
+            ends = np.array([first, last] if first < last else [first])
+            yield ends, start + (ends[:, None] - frozen[number]) * slope[number]
+        return
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         bends = low - at_low / slope
-    inside = np.flatnonzero((bends > low) & (bends < high)) if share != 1 else np.empty(0, np.intp)
-    inside = inside[np.argsort(bends[inside])]
-    knots = np.concatenate([[low], bends[inside], [high] if low < high else []])
+    bends[~((bends > low) & (bends < high)) | (share == 1)] = np.inf
+    order = np.argsort(bends, axis=1)
+    n_inside = np.isfinite(bends).sum(axis=1)
     active = (at_low > 0) | ((at_low == 0) & (slope > 0))
     following = layers[1].weights
-    first = np.where(active, at_low, share * at_low) @ following + layers[1].bias
-    slopes = np.empty((len(knots), following.shape[1]))
-    slopes[0] = np.where(active, slope, share * slope) @ following
-    np.multiply(
-        following[inside],
-        ((1 - share) * np.abs(slope[inside]))[:, None],
-        out=slopes[1 : len(inside) + 1],
-    )
-    np.cumsum(slopes[:-1], axis=0, out=slopes[:-1])
-    values = slopes
-    values[1:] = slopes[:-1] * np.diff(knots)[:, None]
-    values[0] = first
-    np.cumsum(values, axis=0, out=values)
-    return knots, values
+    at_first = np.where(active, at_low, share * at_low) @ following + layers[1].bias
+    first_slope = np.where(active, slope, share * slope) @ following
+    turns = (1 - share) * np.abs(slope)
+    for number, (first, last) in enumerate(spans):
+        inside = order[number, : n_inside[number]]
+        knots = np.concatenate([[first], bends[number, inside], [last] if first < last else []])
+        values = np.empty((len(knots), following.shape[1]))
+        slopes = values[1:]
+        # Slopes between the knots, then their rises, then the values: all in the same place.
+        if len(slopes):
+            slopes[0] = first_slope[number]
+            np.multiply(following[inside], turns[number, inside][:, None], out=slopes[1:])
+            np.cumsum(slopes, axis=0, out=slopes)
+            slopes *= np.diff(knots)[:, None]
+        values[0] = at_first[number]
+        np.cumsum(values, axis=0, out=values)
+        yield knots, values
 
 
 def _next_layer(
     owner: Array, knots: Array, values: Array, share: float, layer: _Layer
 ) -> tuple[Array, Array, Array]:
     """Bend the units of a layer, with a knot where one crosses zero, and apply the next layer."""
+    # Rounding must not wake a unit that is dead where it only touches zero.
+    size = np.abs(values)
+    largest = np.maximum.reduceat(size, np.searchsorted(owner, np.arange(owner[-1] + 1)), axis=0)
+    values[size <= NEAR * largest[owner]] = 0.0
     outputs = _bent(values, share) @ layer.weights + layer.bias
     negative = values < 0
     crosses = negative[:-1] != negative[1:]
@@ -201,7 +211,7 @@ def _pieces(owner: Array, knots: Array, values: Array) -> Iterator[tuple[Lookup,
     bounds = np.searchsorted(owner, np.arange(owner[-1] + 2))
     widths = knots[bounds[1:] - 1] - knots[bounds[:-1]]
     # Knots that all but coincide say the same, and a slope between them is noise.
-    apart = np.diff(knots, prepend=-np.inf) > 1e-12 * widths[owner]
+    apart = np.diff(knots, prepend=-np.inf) > NEAR * widths[owner]
     apart[bounds[:-1]] = True
     owner, knots, values = owner[apart], knots[apart], values[apart]
     bounds = np.searchsorted(owner, np.arange(owner[-1] + 2))
