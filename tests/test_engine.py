@@ -241,7 +241,7 @@ def test_parts_share_their_predictions():
 
 
 def test_a_dummy_costs_two_rows():
-    """60,000 rows of a dummy: no call is asked for more than a handful of them."""
+    """60,000 rows of a dummy: no call is asked for more than the 64 that measure rounding."""
     rng = np.random.default_rng(6)
     X = (rng.uniform(size=(60_000, 2)) < 0.3).astype(float)
     y = X[:, 0] + rng.normal(size=60_000)
@@ -252,7 +252,7 @@ def test_a_dummy_costs_two_rows():
         return z[:, 0] + z[:, 1]
 
     result = sfit.feature_significance(counted, X, y, max_order=2)
-    assert max(seen) <= 16
+    assert max(seen) <= 64
     assert sum(seen) < 300
     assert result.tests[0].significant
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPRegressor
 
 import sfit
-from sfit._rows import as_table, cut, distinct_rows, reveal, select_columns
+from sfit._rows import HeldRows, as_table, distinct_rows, reveal, select_columns
 from sfit.exceptions import ArgumentError, DataError
 
 pl = pytest.importorskip("polars")
@@ -520,7 +520,7 @@ def test_tiles_are_runs_of_consecutive_rows(monkeypatch):
     """Cut and joined again, rows and outcomes are what they were."""
     monkeypatch.setattr("sfit._rows.TILE_ROWS", 7)
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20.0)
-    tiles = list(cut(X, y, None))
+    tiles = [t for stretch in HeldRows(X, y).stretches for t in stretch.tiles(None)]
     assert [len(tile) for tile in tiles] == [7, 7, 6]
     assert [tile.number(0) for tile in tiles] == [0, 7, 14]
     np.testing.assert_array_equal(np.concatenate([tile.X for tile in tiles]), X)

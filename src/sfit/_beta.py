@@ -161,8 +161,8 @@ def choose_on(
     progress: bool,
 ) -> BetaChoice:
     """Choose beta on the rows of a problem that is posed already."""
-    problem = replace(problem, part=None, parts=())
-    n = len(problem.y)
+    problem = replace(problem, rows=problem.rows.undivided())
+    n = len(problem.rows)
     for warning in too_few_rows(n, alpha, ranks(n, alpha, "exact")):
         warnings.warn(f"choosing beta: {warning}", SFITWarning, stacklevel=3)
     thresholds = tuple(
@@ -174,7 +174,7 @@ def choose_on(
         alpha=alpha,
         thresholds=thresholds,
         feature_names=problem.features.names,
-        n_rows=len(problem.y),
+        n_rows=n,
         grid=grid,
         seed=seed,
     )
@@ -207,7 +207,7 @@ def smallest_sufficient(
 
 def set_aside(problem: Problem, fraction: float, seed: int) -> tuple[Problem, Problem]:
     """Split the rows at random: some to choose beta on, the others to test."""
-    n = len(problem.y)
+    n = len(problem.rows)
     shuffled = np.random.default_rng([seed, 1]).permutation(n)
     first = round(fraction * n)
     if not 0 < first < n:
@@ -215,7 +215,9 @@ def set_aside(problem: Problem, fraction: float, seed: int) -> tuple[Problem, Pr
     held_out, tested = (
         problem.subset(np.sort(numbers)) for numbers in (shuffled[:first], shuffled[first:])
     )
-    empty = [part for part, n in zip(tested.parts, tested.rows.sizes(), strict=False) if n == 0]
+    empty = [
+        part for part, n in zip(tested.rows.parts, tested.rows.sizes(), strict=False) if n == 0
+    ]
     if empty:
         raise DataError(f"no test rows are left in part {empty[0]!r}: pass validation=(X, y).")
     return held_out, tested

@@ -11,22 +11,21 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from joblib.externals.loky.backend.reduction import dumps
-from joblib.parallel import get_active_backend
 from tqdm.auto import tqdm
 
+from sfit._checkpoint import Checkpoint
 from sfit._contrast import Contrast, Evidence, Side, delta, relative_improvement
 from sfit._differences import Base, Evaluation, Losses
-from sfit._rows import Rows, Tile
+from sfit._payload import Payload, limit_threads, make_payload, open_payload
+from sfit._rows import Rows, Stretch, Tile
 from sfit._select import (
     EVERYTHING,
     NOTHING,
-    Counted,
     Window,
     bracket,
     bracket_by_sample,
@@ -36,6 +35,7 @@ from sfit._select import (
     order_statistics,
 )
 from sfit._sign_test import Ranks, median_ranks
+from sfit._tally import Summary, pack, unpack
 
 Array = npt.NDArray[Any]
 
@@ -73,18 +73,6 @@ Windows = tuple[Window, Window]
 """Where to look for the wanted order statistics of delta and of rho."""
 
 
-class Summary(NamedTuple):
-    """What some rows say about a question."""
-
-    n: int
-    n_positive: int
-    n_better: int
-    """Rows whose loss is smaller on the full side, by however little."""
-    n_improvable: int
-    delta: Counted
-    rho: Counted
-
-
 def gather(
     evaluation: Evaluation,
     rows: Rows,
@@ -93,16 +81,20 @@ def gather(
     n_jobs: int | None = None,
     progress: bool = False,
     label: str = "",
+    checkpoint: Checkpoint | None = None,
 ) -> list[Evidence]:
     """Answer all questions in one pass over the tiles (another one for brackets that missed)."""
     started = time.perf_counter()
     sides = [s for q in questions for s in (q.contrast.base, q.contrast.full)]
-    route = evaluation.predictions.prepare(sides, rows.tiles[0], len(rows), evaluation.unit)
+    route = evaluation.predictions.prepare(sides, rows.first, len(rows), evaluation.unit)
     evidence: dict[int, Evidence] = {}
     pending, room = list(range(len(questions))), ROOM
     while pending:
         asked = [questions[number] for number in pending]
-        summaries = _pass(evaluation, rows, asked, room, n_jobs, progress, label)
+        stage = f"{label}, stage {len(evaluation.stages)}, room {room:g}"
+        summaries = _pass(
+            evaluation, rows, asked, room, n_jobs, progress and label, stage, checkpoint
+        )
         for number, question, summary in zip(pending, asked, summaries, strict=True):
             answer = _conclude(question, summary)
             if answer is not None:
@@ -119,62 +111,94 @@ def _pass(
     questions: Sequence[Question],
     room: float,
     n_jobs: int | None,
-    progress: bool,
-    label: str,
+    shown: str | bool,
+    stage: str,
+    checkpoint: Checkpoint | None,
 ) -> list[Summary]:
     """What all tiles say about each question, in rounds: each brackets more narrowly."""
     tasks = list(_tasks(questions))
-    shared = evaluation.predictions.view.threads_only or not _can_travel(evaluation)
-    hint = {"require": "sharedmem"} if shared else {"prefer": "threads"}
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator", **hint)
+    sides = {s for q in questions for s in (q.contrast.base, q.contrast.full)}
+    payload, hint = make_payload(evaluation, rows.shared, sides)
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", **hint)
+    stretches = rows.stretches
+    n_tiles = stretches[-1].numbers.stop
     seen: list[list[Summary]] = [[] for _ in questions]
     windows: list[Windows] | None = None
-    with tqdm(total=len(tasks) * len(rows.tiles), desc=label, disable=not progress) as bar:
-        for tiles in rounds(len(rows.tiles)):
-            jobs = [(number, task) for number in tiles for task in tasks]
-            answers = parallel(
-                delayed(_summarise)(
-                    evaluation,
-                    rows.tiles[number],
-                    [questions[i] for i in task],
-                    room if windows is None else [windows[i] for i in task],
+    bar = tqdm(total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, disable=not shown)
+    per_tile = len(rows) / n_tiles / len(tasks)
+    with bar, limit_threads(payload, n_jobs):
+        for some in rounds(len(stretches)):
+            answers: dict[tuple[int, int], list[Summary]] = {}
+            jobs = []
+            for number in some:
+                numbers = stretches[number].numbers
+                known = _recall(checkpoint, stage, numbers, len(tasks))
+                answers |= known
+                bar.update(len(known) * per_tile)
+                missing = [k for k in range(len(tasks)) if (numbers[-1], k) not in known]
+                if missing:
+                    jobs += [(number, missing)] if rows.read_once else [
+                        (number, [k]) for k in missing
+                    ]  # fmt: skip
+            found = parallel(
+                delayed(_answer)(
+                    payload,
+                    job,
+                    stretches[number],
+                    [[questions[i] for i in tasks[k]] for k in of_job],
+                    [room if windows is None else [windows[i] for i in tasks[k]] for k in of_job],
                 )
-                for number, task in jobs
+                for job, (number, of_job) in enumerate(jobs)
             )
-            for (_, task), answer in zip(jobs, answers, strict=True):
-                for i, summary in zip(task, answer, strict=True):
+            for job, by_tile in found:
+                number, of_job = jobs[job]
+                for tile, by_task in zip(stretches[number].numbers, by_tile, strict=True):
+                    for k, summaries in zip(of_job, by_task, strict=True):
+                        answers[tile, k] = summaries
+                        if checkpoint is not None:
+                            checkpoint.put(stage, tile, k, pack(summaries))
+                if checkpoint is not None:
+                    checkpoint.commit()
+                bar.update(len(by_tile) * len(of_job) * per_tile)
+            for tile, k in sorted(answers):
+                for i, summary in zip(tasks[k], answers[tile, k], strict=True):
                     seen[i].append(summary)
-                bar.update()
             merged = [_merged(q, own, room) for q, own in zip(questions, seen, strict=True)]
             seen = [[summary] for summary in merged]
             windows = [(summary.delta.window, summary.rho.window) for summary in merged]
     return merged
 
 
-def rounds(n_tiles: int) -> Iterator[list[int]]:
-    """Tiles in the order they are asked: 1, 1, 2, 4, ... of them, each round spread over all rows.
+def _recall(
+    checkpoint: Checkpoint | None, stage: str, numbers: range, n_tasks: int
+) -> dict[tuple[int, int], list[Summary]]:
+    """What a checkpoint knows of a stretch: a task's answers on all of its tiles, or none."""
+    known: dict[tuple[int, int], list[Summary]] = {}
+    if checkpoint is None:
+        return known
+    for k in range(n_tasks):
+        stored = [checkpoint.get(stage, tile, k) for tile in numbers]
+        if all(one is not None for one in stored):
+            known |= {
+                (tile, k): unpack(one)
+                for tile, one in zip(numbers, stored, strict=True)
+                if one is not None
+            }
+    return known
+
+
+def rounds(n: int) -> Iterator[list[int]]:
+    """Stretches in the order they are asked: 1, 1, 2, 4, ... of them, spread over all rows.
 
     Rows may come sorted by time or by place: brackets judge by tiles from everywhere.
     """
-    width = max(1, n_tiles - 1).bit_length()
-    order = sorted(range(n_tiles), key=lambda number: f"{number:0{width}b}"[::-1])
+    width = max(1, n - 1).bit_length()
+    order = sorted(range(n), key=lambda number: f"{number:0{width}b}"[::-1])
     start = 0
-    while start < n_tiles:
+    while start < n:
         stop = max(1, 2 * start)
         yield order[start:stop]
         start = stop
-
-
-def _can_travel(evaluation: Evaluation) -> bool:
-    """Whether tasks can go to other processes, if that is where the user's backend sends them."""
-    backend, _ = get_active_backend(prefer="threads")
-    if getattr(backend, "supports_sharedmem", False):
-        return True
-    try:
-        dumps(evaluation)
-    except Exception:  # a model may refuse in any way it likes; then threads serve it
-        return False
-    return True
 
 
 def _tasks(questions: Sequence[Question]) -> Iterator[list[int]]:
@@ -184,6 +208,21 @@ def _tasks(questions: Sequence[Question]) -> Iterator[list[int]]:
     for numbers in by_base.values():
         for start in range(0, len(numbers), TASK_QUESTIONS):
             yield numbers[start : start + TASK_QUESTIONS]
+
+
+def _answer(
+    payload: Payload,
+    job: int,
+    stretch: Stretch,
+    tasks: Sequence[Sequence[Question]],
+    windows: Sequence[Sequence[Windows] | float],
+) -> tuple[int, list[list[list[Summary]]]]:
+    """One job: read the tiles of a stretch, and say for each what it says about some tasks."""
+    evaluation, shared = open_payload(payload)
+    return job, [
+        [_summarise(evaluation, tile, task, own) for task, own in zip(tasks, windows, strict=True)]
+        for tile in stretch.tiles(shared)
+    ]
 
 
 def _summarise(

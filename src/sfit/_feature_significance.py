@@ -305,7 +305,7 @@ def feature_significance(
     if by is None:
         return results[0]
     label = by if isinstance(by, str) else "part"
-    return PartitionedResult(tuple(zip(problem.parts, results, strict=True)), label)
+    return PartitionedResult(tuple(zip(problem.rows.parts, results, strict=True)), label)
 
 
 def run_procedures(

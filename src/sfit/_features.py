@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -165,6 +166,10 @@ def describe_reference(reference: Any) -> str:
     return "a row of values" if _is_row(reference) else "means of a data set"
 
 
+Centre = Callable[[str, int], Any]
+"""From "mean", "median" or "mode" and a column of the masked space to its centre."""
+
+
 def reference_row(
     reference: Any,
     view: ModelView,
@@ -172,28 +177,35 @@ def reference_row(
     encoded: Table,
     labels: Sequence[str],
     origin: Sequence[int],
+    centre: Centre | None = None,
 ) -> Table:
     """The row of the masked space that hidden features are frozen at.
 
     `table` holds the user's columns, `encoded` the masked space, and `origin` the original column
     behind each masked one. Named references are taken in the masked space; values that the user
-    gives are in original units, and are encoded as a row of the data would be.
+    gives are in original units, and are encoded as a row of the data would be. `centre` is that of
+    all rows, where the tables hold but some of them.
     """
+    own = centre or partial(centre_of, encoded, view.categorical)
+    columns, known, how, trusted = range(encoded.shape[1]), {}, "mean", centre is not None
     if isinstance(reference, str):
-        return _row(reference, encoded, encoded, view.categorical, {})
-    if not (_is_scalar(reference) or isinstance(reference, Mapping) or _is_row(reference)):
+        how = reference
+    elif _is_scalar(reference) or isinstance(reference, Mapping) or _is_row(reference):
+        known = _given_values(reference, table, labels)
+        if encoded is not table:
+            # Even where the shapes agree: the head of a Pipeline may scale, and keep the names.
+            example = as_table(view.encode(to_native(with_reference(table[:1], table, known))))
+            known = {
+                column: column_values(example, column)[0]
+                for column, source in enumerate(origin)
+                if source in known
+            }
+    else:
         data = _encoded_reference(reference, view, labels)
-        return _row("mean", data, encoded, view.categorical, {})
-    known = _given_values(reference, table, labels)
-    if encoded is not table:
-        # Even where the shapes agree: the head of a Pipeline may scale, and keep the names.
-        example = as_table(view.encode(to_native(with_reference(table[:1], table, known))))
-        known = {
-            column: column_values(example, column)[0]
-            for column, source in enumerate(origin)
-            if source in known
-        }
-    return _row("mean", encoded, encoded, view.categorical, known)
+        own, trusted = partial(centre_of, data, view.categorical), True
+        columns = range(data.shape[1])
+    values = {c: known[c] if c in known else own(how, c) for c in columns}
+    return with_reference(encoded[:1], encoded, values, trusted=trusted)
 
 
 def survey(table: Table) -> tuple[tuple[tuple[float, float], ...], frozenset[int]]:
@@ -310,42 +322,41 @@ def _encoded_reference(reference: Any, view: ModelView, labels: Sequence[str]) -
     return as_table(view.encode(to_native(data)))
 
 
-def _row(
-    how: str, data: Table, table: Table, categorical: frozenset[int], known: Mapping[int, Any]
-) -> Table:
-    """A row of the kind of `table`: values that are known, and the centres of `data` elsewhere."""
-    values = dict(known)
-    for position in range(data.shape[1]):
-        if position not in known:
-            numeric = None if position in categorical else column_numbers(data, position)
-            values[position] = (
-                _mode(column_values(data, position))
-                if numeric is None or how == "mode"
-                else _centre(how, numeric)
-            )
-    return with_reference(table[:1], table, values, trusted=data is not table)
-
-
-def _centre(how: str, column: Array) -> float:
-    if np.isnan(column).all():
+def centre_of(data: Table, categorical: frozenset[int], how: str, position: int) -> Any:
+    """The centre of a column: its mode where it holds no numbers."""
+    numeric = None if position in categorical else column_numbers(data, position)
+    if numeric is None or how == "mode":
+        return _mode(column_values(data, position))
+    if np.isnan(numeric).all():
         return float("nan")
     if how == "median":
-        return float(np.nanmedian(column))
-    # Tile by tile, so that the sum does not depend on how the rows are stored.
+        return float(np.nanmedian(numeric))
+    starts = range(0, len(numeric), TILE_ROWS)
+    return mean_of([tile_sum(numeric[start : start + TILE_ROWS]) for start in starts])
+
+
+def tile_sum(column: Array) -> tuple[float, int]:
+    """Sum and number of the values that are not missing."""
+    present = column[~np.isnan(column)]
+    return float(present.sum(dtype=np.float64)), len(present)
+
+
+def mean_of(sums: Iterable[tuple[float, int]]) -> float:
+    """Mean from sums by tile, in order: it does not depend on how the rows are stored."""
     total, count = 0.0, 0
-    for start in range(0, len(column), TILE_ROWS):
-        present = column[start : start + TILE_ROWS]
-        present = present[~np.isnan(present)]
-        total += float(present.sum(dtype=np.float64))
-        count += len(present)
-    return total / count
+    for of_tile, n in sums:
+        total += of_tile
+        count += n
+    return total / count if count else float("nan")
 
 
 def _mode(column: Array) -> Any:
-    """The most frequent value; of several, the first in sorted order."""
     counts = pd.Series(column).value_counts(sort=False)
-    if not len(counts):
-        return column[0]
+    return mode_of(counts) if len(counts) else column[0]
+
+
+def mode_of(counts: pd.Series[int]) -> Any:
+    """The most frequent value; of several, the first in sorted order."""
     candidates: list[Any] = [value for value, count in counts.items() if count == counts.max()]
     try:
         return min(candidates)
@@ -381,6 +392,8 @@ def with_reference(
                 raise ArgumentError(
                     f"reference for column {name!r} must be a number; got {value!r}."
                 ) from error
+            if dtype == nw.Float32:
+                number = float(np.float32(number))
             whole = dtype.is_integer() and number.is_integer()
             kept = dtype if whole or dtype.is_float() else nw.Float64()
             # Written into a value of the column itself: its native type stays (nullable, say).

@@ -132,12 +132,12 @@ def loco_significance(
     numbered = names is None and column_names(test) is None
     rows, chosen = (whole, features) if numbered else (test, None)
     full = pose(model, to_native(rows), observed, features=chosen, loss=loss, groups=groups)
-    level = ranks(len(full.y), alpha, interval)
-    caveats = too_few_rows(len(full.y), alpha, level)
+    level = ranks(len(full.rows), alpha, interval)
+    caveats = too_few_rows(len(full.rows), alpha, level)
     for caveat in caveats:
         warnings.warn(caveat, SFITWarning, stacklevel=2)
     evaluation = full.evaluation()
-    everything, n = Reveal(full.features.everything), len(full.y)
+    everything, n = Reveal(full.features.everything), len(full.rows)
     contrasts = [
         Contrast(frozenset({feature}), Refit(feature), everything, 1, 0.0)
         for feature in range(len(owners))
@@ -201,7 +201,8 @@ def _leave_out(
     refit = _fit(estimator, select_columns(train, others), target)
     asked = {"X": to_native(select_columns(test, others)), "y": full.asked["y"]}
     reduced = pose(refit, **asked, loss=full.asked["loss"])
-    predictions, tiles = SidePredictions(reduced.view, reduced.features), reduced.rows.tiles
+    predictions = SidePredictions(reduced.view, reduced.features)
+    tiles = [tile for stretch in reduced.rows.stretches for tile in stretch.tiles(None)]
     whole = Reveal(reduced.features.everything)
 
     def without(tile: Tile) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ from sfit._features import (
 from sfit._losses import Loss, check_loss, choose_loss
 from sfit._provenance import NO_ORIGIN, origins
 from sfit._rows import (
+    HeldRows,
     Rows,
     Table,
     Tile,
@@ -38,11 +39,11 @@ from sfit._rows import (
     as_vector,
     column_names,
     column_values,
-    cut,
     select_columns,
-    take_rows,
     to_native,
 )
+from sfit._stored import Store, StoredRows, head_of, open_store, raw_tiles
+from sfit._survey import Survey, TellingRows, medians
 from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
 from sfit.models import ModelView, Trees, as_view
 from sfit.models._sklearn import PipelineView
@@ -58,47 +59,32 @@ class Problem:
     """A model, held-out rows in the masked space, and what is tested on them."""
 
     view: ModelView
-    table: Table
-    y: Array
-    part: Array | None
-    parts: tuple[Any, ...]
+    rows: Rows
     features: Features
     loss: Loss
     always_on: tuple[str, ...]
     caveats: tuple[str, ...]
     asked: Mapping[str, Any]
     """The arguments that posed the problem, to pose it again for another model."""
-    chosen: Array | None = None
-    """Numbers of the rows, where they are a part of those that were given."""
-
-    @property
-    def rows(self) -> Rows:
-        """The rows as tiles."""
-        return Rows(tuple(cut(self.table, self.y, self.part, self.chosen)), self.parts)
 
     def subset(self, numbers: Array) -> Problem:
         """The same problem on some of the rows; the reference stays."""
-        return replace(
-            self,
-            table=take_rows(self.table, numbers),
-            y=self.y[numbers],
-            part=None if self.part is None else self.part[numbers],
-            chosen=numbers,
-        )
+        return replace(self, rows=self.rows.subset(numbers))
 
     def for_model(self, model: Any) -> Problem:
         """The same problem for another model."""
         problem = pose(model, **self.asked)
-        return problem if self.chosen is None else problem.subset(self.chosen)
+        return problem if self.rows.chosen is None else problem.subset(self.rows.chosen)
 
     def evaluation(self, fast: bool = True) -> Evaluation:
         """How sides are predicted and compared, after a look at the model's output on a probe."""
-        numbers = None if self.chosen is None else self.chosen[:PROBE_ROWS]
-        head = Tile(0, self.table[:PROBE_ROWS], self.y[:PROBE_ROWS], None, numbers)
+        first = self.rows.first
+        numbers = None if first.numbers is None else first.numbers[:PROBE_ROWS]
+        head = Tile(0, first.X[:PROBE_ROWS], first.y[:PROBE_ROWS], None, numbers)
         direct = SidePredictions(self.view, self.features)
         for side in (Reveal(frozenset()), Reveal(self.features.everything)):
             output = direct.one(head, side).by_row()
-            _check_output(self, output)
+            _check_output(self.view, head.y, output)
             self.loss(head.y, output, head.number, signed=True)
         again = direct.one(head, side).by_row()
         differ = (again != output).reshape(len(head), -1).any(axis=1)
@@ -145,37 +131,38 @@ def pose(
     }
     check_loss(loss)
     view = as_view(model, loss)
-    whole = as_table(X)
+    store = open_store(X)
+    whole = as_table(X) if store is None else head_of(store)
     if whole.shape[0] == 0 or whole.shape[1] == 0:
         raise DataError(f"X must have rows and columns; got shape {tuple(whole.shape)}.")
+    if store is not None:
+        for argument, value in (("y", y), ("by", by)):
+            if not isinstance(value, str) and not (argument == "by" and value is None):
+                raise ArgumentError(
+                    f"{argument} must be the name of a column where X is read from files or in "
+                    f"frames; got {type(value).__name__}."
+                )
     target, target_column = _column_or_vector(y, whole, "y")
     labels, positions = _used_columns(view, whole, features, _asides(target_column, by, whole))
     unnamed = column_names(whole) is None
     asked["features"] = features if unnamed else labels
-    table = select_columns(whole, positions)
-
     shown_always = positions_of(always_on, labels, "always_on", unnamed)
     owners = group_columns(labels, groups, shown_always, unnamed)
     if not owners:
         raise ArgumentError("there is no feature left to test: every column is always_on.")
     check_reference(reference, labels)
     chosen = choose_loss(loss, view.task)
-    view, target = _settle_classes(view, target)
-    _check_target(view, target)
-    part, parts = _partition(by, whole, view, target)
-    # The user's own rows of y: no loss may change them.
-    target = target.view()
-    target.flags.writeable = False
-
-    view, encoded, origin = _masked_space(view, table)
-    row = reference_row(reference, view, table, encoded, labels, origin)
-    _check_finite(row, encoded, [labels[source] for source in origin], reference)
-    encoded = match_reference(encoded, row)
-    spans, missing = survey(encoded)
+    posed: _Settled
+    if store is None:
+        table = select_columns(whole, positions)
+        posed = _settle_held(view, table, target, by, whole, labels, reference)
+    else:
+        posed = _settle_stored(view, store, y, by, labels, reference)
+    view, rows, row, origin, spans, missing, sample = posed
     always = [column for column, source in enumerate(origin) if source in shown_always]
     # A column that is never hidden and never changes (an intercept) is frozen where it is.
     constant = {c: spans[c][0] for c in always if c not in missing and spans[c][0] == spans[c][1]}
-    row = with_reference(row, encoded, constant)
+    row = with_reference(row, sample, constant)
     settled = Features(
         names=tuple(owners),
         columns=tuple(
@@ -190,7 +177,7 @@ def pose(
         spans=spans,
     )
     caveats = []
-    at_reference, elsewhere = constant_features(settled, encoded)
+    at_reference, elsewhere = constant_features(settled, sample)
     if at_reference:
         caveats.append(f"constant over these rows, so never significant: {_few(at_reference)}.")
     if elsewhere:
@@ -205,16 +192,194 @@ def pose(
         )
     return Problem(
         view=view,
-        table=encoded,
-        y=target,
-        part=part,
-        parts=parts,
+        rows=rows,
         features=settled,
         loss=chosen,
         always_on=tuple(labels[position] for position in shown_always),
         caveats=tuple(caveats),
         asked=asked,
     )
+
+
+class _Settled(NamedTuple):
+    """What is known of the rows once they have been looked at."""
+
+    view: ModelView
+    rows: Rows
+    reference: Table
+    origin: tuple[int, ...]
+    """The original column behind each masked one."""
+    spans: tuple[tuple[float, float], ...]
+    missing: frozenset[int]
+    sample: Table
+    """The rows, or some that show every column as it is."""
+
+
+def _settle_held(
+    view: ModelView,
+    table: Table,
+    target: Array,
+    by: Any,
+    whole: Table,
+    labels: Sequence[str],
+    reference: Any,
+) -> _Settled:
+    """Rows in memory, all at once."""
+    view, target = _settle_classes(view, target)
+    _check_target(view, target)
+    part, parts = _partition(by, whole, view, target)
+    # The user's own rows of y: no loss may change them.
+    target = target.view()
+    target.flags.writeable = False
+    view, encoded, origin = _masked_space(view, table)
+    row = reference_row(reference, view, table, encoded, labels, origin)
+    _check_finite(row, encoded, [labels[source] for source in origin], reference)
+    encoded = match_reference(encoded, row)
+    spans, missing = survey(encoded)
+    rows = HeldRows(encoded, target, part, parts)
+    return _Settled(view, rows, row, origin, spans, missing, encoded)
+
+
+@dataclass(frozen=True)
+class Settler:
+    """From a table of the user's columns to a tile of the masked space."""
+
+    view: ModelView
+    columns: tuple[str, ...]
+    labels: tuple[str, ...]
+    target: str
+    by: str | None
+    parts: Any = None
+    """The labels of `by`, sorted."""
+    reference: Table | None = None
+
+    def __call__(self, index: int, table: Table, first: int, numbers: Array | None) -> Tile:
+        """One tile, as it is tested."""
+        encoded = self.encoded(table)
+        if self.reference is not None:
+            encoded = match_reference(encoded, self.reference)
+        y = self.observed(table, first)
+        part = None
+        if self.by is not None and self.parts is not None:
+            part = pd.Index(self.parts).get_indexer(pd.Index(self.part_labels(table, y)))
+        return Tile(index, encoded, y, part, numbers)
+
+    def undivided(self) -> Settler:
+        """The same, without parts."""
+        return replace(self, by=None)
+
+    def encoded(self, table: Table) -> Table:
+        """The masked space."""
+        return _encode(self.view, self.features(table))
+
+    def features(self, table: Table) -> Table:
+        """The user's columns of features."""
+        return select_columns(table, [self.columns.index(label) for label in self.labels])
+
+    def observed(self, table: Table, first: int) -> Array:
+        """What was observed, checked: class numbers, or numbers."""
+        _, y = _settle_classes(self.view, self._column(table, self.target), first)
+        _check_target(self.view, y, first)
+        y.flags.writeable = False
+        return y
+
+    def part_labels(self, table: Table, y: Array) -> Array:
+        """The label of each row's part."""
+        if self.by == "class":
+            return np.asarray(self.view.classes)[y]
+        return self._column(table, str(self.by))
+
+    def _column(self, table: Table, name: str) -> Array:
+        series = table.get_column(table.columns[self.columns.index(name)]).to_native()
+        return as_vector(series, name, table.shape[0])
+
+
+def _settle_stored(
+    view: ModelView,
+    store: Store,
+    target: str,
+    by: str | None,
+    labels: Sequence[str],
+    reference: Any,
+) -> _Settled:
+    """Rows that are read tile by tile: what must be known of all of them is gathered first."""
+    asides = [target, *([by] if by not in (None, "class") else [])]
+    columns = tuple(dict.fromkeys([*labels, *map(str, asides)]))
+    settle = Settler(view, columns, tuple(labels), target, by)
+    if view.task == "classification" and view.classes is None:
+        found = [pd.unique(settle._column(table, target)) for _, table in raw_tiles(store, columns)]
+        view, _ = _settle_classes(view, np.concatenate(found))
+        settle = replace(settle, view=view)
+    modes = reference == "mode" if isinstance(reference, str) else False
+    telling, parts = TellingRows(), _Parts()
+    probing = isinstance(view, PipelineView) and view.encoded
+    known = Survey(view.categorical, modes)
+    for first, table in raw_tiles(store, columns):
+        telling.add(settle.features(table))
+        y = settle.observed(table, first)
+        if by is not None:
+            parts.add(settle.part_labels(table, y), first)
+        if not probing:
+            known.add(settle.encoded(table))
+    view, sample, origin = _masked_space(view, telling.table)
+    settle = replace(settle, view=view)
+    if probing:
+        known = _survey_again(settle, store, modes)
+        unseen = [c for c, source in enumerate(origin) if source == NO_ORIGIN]
+        if any(known.spans[c][0] != known.spans[c][1] for c in unseen):
+            # A column that never changed over the sample does so elsewhere: mask the originals.
+            view = view.whole()  # type: ignore[attr-defined]
+            sample, origin = _encode(view, telling.table), tuple(range(len(labels)))
+            settle = replace(settle, view=view)
+            known = _survey_again(settle, store, modes)
+    centre = known.centre
+    if isinstance(reference, str) and reference == "median":
+        exact = medians(lambda: (settle.encoded(t) for _, t in raw_tiles(store, columns)), known)
+
+        def centre(how: str, column: int) -> Any:
+            return exact[column] if column in exact else known.centre(how, column)
+
+    row = reference_row(reference, view, telling.table, sample, labels, origin, centre)
+    infinite = [c for c, span in enumerate(known.spans) if np.isinf(span).any()]
+    if infinite and isinstance(reference, str):
+        raise DataError(
+            f"X is infinite in column {labels[origin[infinite[0]]]!r}, so that its {reference} is "
+            "no reference: remove or clip these values, or pass values as reference."
+        )
+    settle = replace(settle, reference=row, parts=parts.found if by is not None else None)
+    rows = StoredRows(store, settle, len(store), parts.sizes, parts.labels)
+    sample = match_reference(sample, row)
+    return _Settled(view, rows, row, origin, known.spans, frozenset(known.missing), sample)
+
+
+def _survey_again(settle: Settler, store: Store, modes: bool) -> Survey:
+    known = Survey(settle.view.categorical, modes)
+    for _, table in raw_tiles(store, settle.columns):
+        known.add(settle.encoded(table))
+    return known
+
+
+class _Parts:
+    """The parts that rows fall into, counted a tile at a time."""
+
+    def __init__(self) -> None:
+        self.counts: pd.Series[int] = pd.Series(dtype=np.int64)
+
+    def add(self, values: Array, first: int) -> None:
+        _check_parts(values, first)
+        self.counts = self.counts.add(pd.Series(values).value_counts(), fill_value=0)
+
+    @property
+    def found(self) -> Any:
+        return _sorted_parts(np.asarray(self.counts.index))[1]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(int(self.counts[label]) for label in self.found) if len(self.counts) else ()
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        return _plain_labels(self.found) if len(self.counts) else ()
 
 
 def _few(names: Sequence[str]) -> str:
@@ -357,7 +522,7 @@ def _encode(view: ModelView, table: Table) -> Table:
     return encoded
 
 
-def _settle_classes(view: ModelView, target: Array) -> tuple[ModelView, Array]:
+def _settle_classes(view: ModelView, target: Array, first: int = 0) -> tuple[ModelView, Array]:
     """Class indices for classification, and the classes where only y knows them."""
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
@@ -368,7 +533,8 @@ def _settle_classes(view: ModelView, target: Array) -> tuple[ModelView, Array]:
     missing = np.asarray(pd.isna(target))
     if missing.any():
         raise DataError(
-            f"y is missing at {int(missing.sum())} row(s), the first is row {missing.argmax()}."
+            f"y is missing at {int(missing.sum())} row(s), the first is row "
+            f"{first + missing.argmax()}."
         )
     try:
         if view.classes is None:
@@ -387,8 +553,8 @@ def _settle_classes(view: ModelView, target: Array) -> tuple[ModelView, Array]:
     if (numbers < 0).any():
         unknown = pd.unique(target[numbers < 0]).tolist()
         raise DataError(
-            f"y holds {unknown[:5]!r}, first at row {int((numbers < 0).argmax())}, but the model's "
-            f"classes are {list(classes[:8])!r}."
+            f"y holds {unknown[:5]!r}, first at row {first + int((numbers < 0).argmax())}, but the "
+            f"model's classes are {list(classes[:8])!r}."
         )
     return view, numbers
 
@@ -401,7 +567,7 @@ def _as_numbers(target: Array) -> Array:
     return numbers if target.ndim == 2 else numbers[:, 0]
 
 
-def _check_target(view: ModelView, target: Array) -> None:
+def _check_target(view: ModelView, target: Array, first: int = 0) -> None:
     if view.task == "classification":
         return
     if target.dtype.kind not in "biuf":
@@ -415,7 +581,8 @@ def _check_target(view: ModelView, target: Array) -> None:
     if not finite.all():
         bad = ~finite if finite.ndim == 1 else ~finite.all(axis=1)
         raise DataError(
-            f"y is missing or infinite at {int(bad.sum())} row(s), the first is row {bad.argmax()}."
+            f"y is missing or infinite at {int(bad.sum())} row(s), the first is row "
+            f"{first + bad.argmax()}."
         )
 
 
@@ -431,11 +598,21 @@ def _partition(
         values = np.asarray(view.classes)[target]
     else:
         values, _ = _column_or_vector(by, table, "by")
+    _check_parts(values)
+    codes, found = _sorted_parts(values)
+    return codes, _plain_labels(found)
+
+
+def _check_parts(values: Array, first: int = 0) -> None:
     if values.ndim != 1:
         raise ArgumentError(f"by must hold one label per row; got shape {values.shape}.")
     missing = np.asarray(pd.isna(values))
     if missing.any():
-        raise DataError(f"by is missing at row {missing.argmax()}: give every row a part.")
+        raise DataError(f"by is missing at row {first + missing.argmax()}: give every row a part.")
+
+
+def _sorted_parts(values: Array) -> tuple[Array, Any]:
+    """Number of each row's part, and the parts in sorted order."""
     try:
         codes, found = pd.factorize(values, sort=True)
     except TypeError as error:
@@ -445,10 +622,13 @@ def _partition(
         ) from error
     if len(found) > 1_000:
         raise ArgumentError(f"by has {len(found)} distinct labels; group them into at most 1,000.")
-    # Labels of other kinds (dates) go by their text, which JSON can hold.
+    return codes, found
+
+
+def _plain_labels(found: Any) -> tuple[Any, ...]:
+    """Labels that JSON can hold: those of other kinds (dates) go by their text."""
     labels = np.asarray(found).tolist() if found.dtype.kind in "biufO" else map(str, found)
-    plain = (x if isinstance(x, str | int | float | bool) else str(x) for x in labels)
-    return codes, tuple(plain)
+    return tuple(x if isinstance(x, str | int | float | bool) else str(x) for x in labels)
 
 
 def _shorten(classes: Array | None) -> str:
@@ -456,9 +636,8 @@ def _shorten(classes: Array | None) -> str:
     return ", ".join(map(repr, labels[:8])) + (", ..." if len(labels) > 8 else "")
 
 
-def _check_output(problem: Problem, output: Array) -> None:
+def _check_output(view: ModelView, y: Array, output: Array) -> None:
     """The model's output on the probe has the shape that the task asks for."""
-    view, y = problem.view, problem.y
     remedy = f" {view.remedy}" if view.remedy else ""
     if view.task == "regression":
         expected = y.shape[1:]

@@ -7,9 +7,9 @@ prediction over data works tile by tile, so that results do not depend on who co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -47,23 +47,125 @@ class Tile:
         return len(self.y)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """All held-out rows, as tiles, with the labels of the parts they fall into."""
+class Stretch(Protocol):
+    """Consecutive tiles that are read together."""
 
-    tiles: tuple[Tile, ...]
-    parts: tuple[Any, ...] = ()
-    """Labels of the parts; empty when the rows are not partitioned."""
+    @property
+    def numbers(self) -> range:
+        """Their numbers."""
 
-    def __len__(self) -> int:
-        return sum(map(len, self.tiles))
+    def tiles(self, shared: Any) -> Iterable[Tile]:
+        """Read them; `shared` is what all stretches need (`Rows.shared`)."""
+
+
+class Rows(Protocol):
+    """All held-out rows in the masked space, wherever they lie."""
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """Labels of the parts that rows fall into; empty when they are not partitioned."""
+
+    @property
+    def chosen(self) -> Array | None:
+        """The user's numbers of the rows, where they are only some of those given."""
+
+    @property
+    def first(self) -> Tile:
+        """The first tile, to try things on."""
+
+    @property
+    def stretches(self) -> Sequence[Stretch]:
+        """All tiles, in order."""
+
+    @property
+    def shared(self) -> Any:
+        """What reading any stretch takes besides the stretch; sent to a worker once."""
+
+    @property
+    def read_once(self) -> bool:
+        """Whether reading is work, so that a tile is read once for all questions."""
+
+    def __len__(self) -> int: ...
 
     def sizes(self) -> tuple[int, ...]:
         """Number of rows of each part; of all rows where there are no parts."""
-        if not self.parts:
+
+    def subset(self, numbers: Array) -> Rows:
+        """Some of the rows, by their sorted numbers."""
+
+    def undivided(self) -> Rows:
+        """The same rows, not partitioned."""
+
+
+@dataclass(frozen=True)
+class _OneTile:
+    """A stretch of one tile that is in memory."""
+
+    numbers: range
+    tile: Tile
+
+    def tiles(self, shared: None) -> Iterable[Tile]:
+        return (self.tile,)
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """Rows in memory."""
+
+    table: Table
+    y: Array
+    part: Array | None = None
+    """Number of the part of each row."""
+    parts: tuple[Any, ...] = ()
+    chosen: Array | None = None
+
+    shared = None
+    read_once = False
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def tile(self, number: int) -> Tile:
+        """One tile."""
+        rows = slice(number * TILE_ROWS, (number + 1) * TILE_ROWS)
+        return Tile(
+            number,
+            self.table[rows],
+            self.y[rows],
+            None if self.part is None else self.part[rows],
+            None if self.chosen is None else self.chosen[rows],
+        )
+
+    @property
+    def first(self) -> Tile:
+        """The first tile."""
+        return self.tile(0)
+
+    @property
+    def stretches(self) -> Sequence[Stretch]:
+        """Each tile by itself."""
+        n_tiles = -(-len(self) // TILE_ROWS)
+        return [_OneTile(range(k, k + 1), self.tile(k)) for k in range(n_tiles)]
+
+    def sizes(self) -> tuple[int, ...]:
+        """Number of rows of each part; of all rows where there are no parts."""
+        if self.part is None:
             return (len(self),)
-        counts = [np.bincount(tile.part, minlength=len(self.parts)) for tile in self.tiles]  # type: ignore[arg-type]
-        return tuple(int(count) for count in np.sum(counts, axis=0))
+        return tuple(np.bincount(self.part, minlength=len(self.parts)).tolist())
+
+    def subset(self, numbers: Array) -> HeldRows:
+        """Some of the rows."""
+        return HeldRows(
+            take_rows(self.table, numbers),
+            self.y[numbers],
+            None if self.part is None else self.part[numbers],
+            self.parts,
+            numbers,
+        )
+
+    def undivided(self) -> HeldRows:
+        """The same rows, not partitioned."""
+        return replace(self, part=None, parts=())
 
 
 def as_table(X: Any, argument: str = "X") -> Table:
@@ -318,16 +420,3 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
             f"X has {length}."
         )
     return array
-
-
-def cut(table: Table, y: Array, part: Array | None, numbers: Array | None = None) -> Iterator[Tile]:
-    """Tiles of a table in memory."""
-    for index, start in enumerate(range(0, len(y), TILE_ROWS)):
-        rows = slice(start, start + TILE_ROWS)
-        yield Tile(
-            index,
-            table[rows],
-            y[rows],
-            None if part is None else part[rows],
-            None if numbers is None else numbers[rows],
-        )

@@ -15,6 +15,7 @@ from __future__ import annotations
 __all__ = [
     "ArgumentError",
     "BetaError",
+    "CheckpointError",
     "DataError",
     "MissingDependencyError",
     "ModelError",
@@ -41,6 +42,10 @@ class ModelError(SFITError, ValueError):
 
 class BetaError(SFITError, ValueError):
     """No beta up to `max_beta` keeps the random models at the level."""
+
+
+class CheckpointError(SFITError, ValueError):
+    """A checkpoint file is of another run, damaged, or cannot be written."""
 
 
 class MissingDependencyError(SFITError, ImportError):

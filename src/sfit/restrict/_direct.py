@@ -180,9 +180,14 @@ def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
     It is what a library's own arithmetic can change in a prediction without any feature changing.
     """
     columns = features.shown(features.everything)
-    block = reveal(features.reference, tile.X[:64], columns, None)
-    together = checked(_ask(view, block), block.shape[0])
-    alone = [checked(_ask(view, block[i : i + 1]), 1) for i in range(block.shape[0])]
+    n = min(64, len(tile))
+
+    def ask(first: int, last: int) -> Array:
+        # Rows anew for each call: a model may write to them.
+        block = reveal(features.reference, tile.X[first:last], columns, None)
+        return checked(_ask(view, block), last - first)
+
+    together, alone = ask(0, n), [ask(i, i + 1) for i in range(n)]
     return float(np.max(np.abs(together - np.concatenate(alone))))
 
 

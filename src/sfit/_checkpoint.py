@@ -1,0 +1,121 @@
+"""Finished work in one SQLite file, so that a run that was killed can go on where it stopped.
+
+The file holds what the run is about (a description of model, data and settings) and the packed
+summaries of finished tiles, each with a checksum. It holds no pickles: reading it executes nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from sfit.exceptions import CheckpointError
+
+FORMAT = "1"
+
+
+class Checkpoint:
+    """An open checkpoint file; `put` is final once `commit` returns."""
+
+    def __init__(self, path: Any, about: Mapping[str, str]):
+        self.path = Path(path)
+        about = {"format of the checkpoint": FORMAT, **about}
+        with self._explained():
+            self.file = sqlite3.connect(self.path, isolation_level="DEFERRED")
+        try:
+            self._open(about)
+        except BaseException:
+            self.file.close()
+            raise
+
+    def _open(self, about: Mapping[str, str]) -> None:
+        with self._explained():
+            # Write-ahead logging: a power cut loses at most the last commits, never the file.
+            self.file.execute("PRAGMA journal_mode = WAL")
+            known = {name for (name,) in self.file.execute("SELECT name FROM sqlite_master")}
+            if known and not {"about", "finished"} <= known:
+                raise CheckpointError(
+                    f"checkpoint {str(self.path)!r} is a database of something else: choose "
+                    "another file."
+                )
+            self.file.execute("CREATE TABLE IF NOT EXISTS about (what TEXT PRIMARY KEY, is_ TEXT)")
+            self.file.execute(
+                "CREATE TABLE IF NOT EXISTS finished (stage TEXT, tile INTEGER, task INTEGER, "
+                "data BLOB, checksum INTEGER, PRIMARY KEY (stage, tile, task))"
+            )
+            stored = dict(self.file.execute("SELECT what, is_ FROM about").fetchall())
+            if not stored:
+                self.file.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+                self.file.commit()
+                return
+        differ = [what for what in {**stored, **about} if stored.get(what) != about.get(what)]
+        if differ:
+            told = "; ".join(
+                f"{what} was {_short(stored.get(what))} and is {_short(about.get(what))}"
+                for what in differ
+            )
+            raise CheckpointError(
+                f"checkpoint {str(self.path)!r} is of another run: {told}. Choose another file, or "
+                "delete this one to start anew."
+            )
+
+    def get(self, stage: str, tile: int, task: int) -> bytes | None:
+        """What was finished, if it was."""
+        with self._explained():
+            row = self.file.execute(
+                "SELECT data, checksum FROM finished WHERE stage = ? AND tile = ? AND task = ?",
+                (stage, tile, task),
+            ).fetchone()
+        if row is None:
+            return None
+        data, checksum = row
+        if not isinstance(data, bytes) or crc32(data) != checksum:
+            raise self._damaged("a checksum does not match")
+        return data
+
+    def put(self, stage: str, tile: int, task: int, data: bytes) -> None:
+        """Add a piece of finished work."""
+        with self._explained():
+            self.file.execute(
+                "INSERT OR REPLACE INTO finished VALUES (?, ?, ?, ?, ?)",
+                (stage, tile, task, data, crc32(data)),
+            )
+
+    def commit(self) -> None:
+        """Make what was put safe."""
+        with self._explained():
+            self.file.commit()
+
+    def close(self) -> None:
+        """Close the file; what was not committed is lost."""
+        self.file.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what SQLite says into what the user can do."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise CheckpointError(
+                f"checkpoint {str(self.path)!r} cannot be written or read ({error}): make room, or "
+                "choose a file that can be written. What was finished before is kept; run again "
+                "to go on from there."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, what: str) -> CheckpointError:
+        return CheckpointError(
+            f"checkpoint {str(self.path)!r} is damaged, or no checkpoint ({what}): delete it to "
+            "start anew."
+        )
+
+
+def _short(text: str | None) -> str:
+    if text is None:
+        return "not there"
+    return text if len(text) <= 60 else text[:57] + "..."

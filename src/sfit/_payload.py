@@ -1,0 +1,96 @@
+"""What every job needs, sent to a worker once.
+
+Threads share it. Another process, here or on another machine, gets it as one array of bytes, which
+joblib's backends recognise: loky maps it into memory, Dask scatters it. (Dask does not see the true
+size of a fitted estimator, and would send it with every task.) It is unpickled once per process.
+Where every side has a table or a polyline of its own, the model itself stays at home.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pickle import loads
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import cpu_count, effective_n_jobs
+from joblib.externals.loky.backend.reduction import dumps
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
+
+from sfit._contrast import Side
+from sfit._differences import Evaluation
+
+Array = npt.NDArray[Any]
+
+_DIGEST = 16
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What threads share, as it is."""
+
+    evaluation: Evaluation
+    of_rows: Any
+
+
+Payload = Shared | Array
+
+_opened: dict[bytes, Shared] = {}
+"""The payload that this process has unpickled last."""
+
+
+def make_payload(
+    evaluation: Evaluation, of_rows: Any, sides: Set[Side]
+) -> tuple[Payload, dict[str, str]]:
+    """The payload for the backend that the user has chosen, and what to tell joblib."""
+    here = Shared(evaluation, of_rows)
+    backend, _ = get_active_backend(prefer="threads")
+    if evaluation.predictions.view.threads_only:
+        return here, {"require": "sharedmem"}
+    if getattr(backend, "supports_sharedmem", False):
+        return here, {"prefer": "threads"}
+    try:
+        data = bytes(dumps(Shared(_light(evaluation, sides), of_rows)))
+    except Exception:  # a model may refuse in any way it likes; then threads serve it
+        return here, {"require": "sharedmem"}
+    digest = blake2b(data, digest_size=_DIGEST).digest()
+    return np.frombuffer(digest + data, dtype=np.uint8), {"prefer": "threads"}
+
+
+def open_payload(payload: Payload) -> tuple[Evaluation, Any]:
+    """The evaluation and what is shared of the rows, in whatever process this is."""
+    if isinstance(payload, Shared):
+        return payload.evaluation, payload.of_rows
+    digest = payload[:_DIGEST].tobytes()
+    if digest not in _opened:
+        opened = loads(payload[_DIGEST:].tobytes())  # noqa: S301 - made by this very run
+        _opened.clear()
+        _opened[digest] = opened
+    return _opened[digest].evaluation, _opened[digest].of_rows
+
+
+def _light(evaluation: Evaluation, sides: Set[Side]) -> Evaluation:
+    """The evaluation with what some sides need, and nothing else."""
+    predictions = evaluation.predictions
+    prepared = {side: predictions.prepared[side] for side in sides & predictions.prepared.keys()}
+    light = replace(predictions, structure=None, prepared=prepared)
+    if len(prepared) == len(sides):
+        # No side asks the model, so that nothing misses it.
+        light = replace(light, view=None)  # type: ignore[arg-type]
+    return replace(evaluation, predictions=light)
+
+
+@contextmanager
+def limit_threads(payload: Payload, n_jobs: int | None) -> Iterator[None]:
+    """While several threads work here, linear algebra does not start more than there are cores."""
+    workers = effective_n_jobs(n_jobs)
+    if workers == 1 or not isinstance(payload, Shared):
+        yield
+        return
+    with ThreadpoolController().limit(limits=max(1, cpu_count() // workers), user_api="blas"):
+        yield

@@ -1,0 +1,175 @@
+"""What must be known of all rows before the first contrast, where they are read tile by tile.
+
+Ranges, missing values and centres of the columns of the masked space; and some rows that show each
+column at its ends, missing, and in every category, to try the model's own preprocessing on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sfit._features import mean_of, mode_of, tile_sum
+from sfit._rows import Table, column_numbers, column_values, is_frame, take_rows
+from sfit._select import EVERYTHING, Counted, Window, bracket_by_sample, count, merge
+from sfit._select import order_statistics as exact
+from sfit._sign_test import median_ranks
+from sfit.exceptions import DataError
+
+Array = npt.NDArray[Any]
+
+MOST_CATEGORIES = 10_000
+"""More distinct words in a column than this are no categories."""
+
+
+class Survey:
+    """Ranges and centres of columns, gathered a tile at a time."""
+
+    def __init__(self, categorical: frozenset[int], modes: bool):
+        self.categorical = categorical
+        self.modes = modes
+        """Whether modes are wanted of columns of numbers, too."""
+        self.low: Array | None = None
+        self.high: Array | None = None
+        self.missing: set[int] = set()
+        self.counts: dict[int, pd.Series[int]] = {}
+        self.sums: dict[int, list[tuple[float, int]]] = {}
+
+    def add(self, table: Table) -> None:
+        """Take a tile of the masked space into account."""
+        width = table.shape[1]
+        low, high = np.full(width, np.nan), np.full(width, np.nan)
+        for column in range(width):
+            numbers = column_numbers(table, column)
+            if numbers is None or column in self.categorical or self.modes:
+                self._count(column, column_values(table, column))
+            if numbers is None:
+                if np.asarray(pd.isna(column_values(table, column))).any():
+                    self.missing.add(column)
+                continue
+            total, present = tile_sum(numbers)
+            self.sums.setdefault(column, []).append((total, present))
+            if present < len(numbers):
+                self.missing.add(column)
+            if present:
+                low[column], high[column] = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+        self.low = low if self.low is None else np.fmin(self.low, low)
+        self.high = high if self.high is None else np.fmax(self.high, high)
+
+    def _count(self, column: int, values: Array) -> None:
+        counts = pd.Series(values).value_counts(sort=False)
+        if column in self.counts:
+            counts = self.counts[column].add(counts, fill_value=0)
+        self.counts[column] = counts
+        if len(counts) > MOST_CATEGORIES and column not in self.sums:
+            raise DataError(
+                f"X has a column (number {column}) with more than {MOST_CATEGORIES:,} distinct "
+                "words: leave it out, or group its values."
+            )
+
+    @property
+    def spans(self) -> tuple[tuple[float, float], ...]:
+        """Smallest and largest value of each column; NaN where it holds no numbers."""
+        if self.low is None or self.high is None:
+            return ()
+        return tuple(zip(self.low.tolist(), self.high.tolist(), strict=True))
+
+    def centre(self, how: str, column: int) -> Any:
+        """Mean or mode of a column; its mode where it holds no numbers."""
+        if column in self.counts and (how == "mode" or column not in self.sums):
+            return mode_of(self.counts[column]) if len(self.counts[column]) else None
+        if column in self.categorical and len(self.counts[column]):
+            return mode_of(self.counts[column])
+        return mean_of(self.sums[column])
+
+    def n_present(self, column: int) -> int:
+        """How many values of a column of numbers are not missing."""
+        return sum(n for _, n in self.sums[column])
+
+
+def medians(read: Callable[[], Iterable[Table]], survey: Survey) -> dict[int, float]:
+    """Exact medians of the columns of numbers, in one more pass (another if a bracket missed)."""
+    wanted = {c: median_ranks(n) for c in survey.sums if (n := survey.n_present(c))}
+    found: dict[int, float] = dict.fromkeys(set(survey.sums) - set(wanted), float("nan"))
+    room = 4.0
+    while wanted:
+        kept: dict[int, list[Counted]] = {column: [] for column in wanted}
+        windows: dict[int, Window] = {}
+        for table in read():
+            for column, ranks in wanted.items():
+                numbers = column_numbers(table, column)
+                if numbers is None:
+                    continue
+                present = numbers[~np.isnan(numbers)].astype(np.float64)
+                if column not in windows and len(present):
+                    n = survey.n_present(column)
+                    windows[column] = bracket_by_sample(present, ranks, n, room)
+                kept[column].append(count(present, windows.get(column, EVERYTHING)))
+        for column, parts in kept.items():
+            low, high = exact(merge(parts), wanted[column])
+            if low is not None and high is not None:
+                found[column] = float(np.mean([low, high]))
+        wanted = {c: ranks for c, ranks in wanted.items() if c not in found}
+        room *= 4
+    return found
+
+
+class TellingRows:
+    """A few rows that show each column at its ends, missing, in between, and in every category."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Table] = []
+        self.low: dict[int, float] = {}
+        self.high: dict[int, float] = {}
+        self.seen: dict[int, set[Any]] = {}
+
+    def add(self, table: Table) -> None:
+        """Look for telling rows in a tile."""
+        n = table.shape[0]
+        rows = set(
+            np.linspace(0, n - 1, min(n, 256 if not self.pieces else 4)).astype(int).tolist()
+        )
+        for column in range(table.shape[1]):
+            numbers = column_numbers(table, column)
+            rows |= self._words(table, column) if numbers is None else self._ends(column, numbers)
+        self.pieces.append(take_rows(table, np.asarray(sorted(rows))))
+
+    def _ends(self, column: int, numbers: Array) -> set[int]:
+        rows: set[int] = set()
+        missing = np.isnan(numbers)
+        if missing.any() and None not in self.seen.setdefault(column, set()):
+            self.seen[column].add(None)
+            rows.add(int(missing.argmax()))
+        if missing.all():
+            return rows
+        low, high = int(np.nanargmin(numbers)), int(np.nanargmax(numbers))
+        if numbers[low] < self.low.get(column, np.inf):
+            self.low[column] = float(numbers[low])
+            rows.add(low)
+        if numbers[high] > self.high.get(column, -np.inf):
+            self.high[column] = float(numbers[high])
+            rows.add(high)
+        return rows
+
+    def _words(self, table: Table, column: int) -> set[int]:
+        codes, found = pd.factorize(column_values(table, column), use_na_sentinel=False)
+        known = self.seen.setdefault(column, set())
+        rows: set[int] = set()
+        for code, word in enumerate(found):
+            key = None if pd.isna(word) else word
+            if key not in known:
+                known.add(key)
+                rows.add(int((codes == code).argmax()))
+        return rows
+
+    @property
+    def table(self) -> Table:
+        """The rows, in the order they came."""
+        if len(self.pieces) == 1:
+            return self.pieces[0]
+        return nw.concat(self.pieces) if is_frame(self.pieces[0]) else np.concatenate(self.pieces)
