@@ -15,12 +15,12 @@ from sfit._result import BetaChoice, PartitionedResult, SetTest, SFITResult
 from sfit._sign_test import power, rows_needed
 from sfit.cli._text import printable
 
-BAR_WIDTH = 21
+BAR_WIDTH = 17
 BAR_SIGNS = {"zero": "│", "interval": "─", "median": "●"}
 PLAIN_SIGNS = {"zero": "|", "interval": "-", "median": "o"}
 
 # The columns of `_summary`, and which of them a narrow terminal does without, first to go first.
-DISPENSABLE = ("bar", "beta_max", "over", "n+", "order", "interval")
+DISPENSABLE = ("beta_max", "n+", "order", "over", "interval", "bar")
 LEFT = ("set", "over", "bar")
 
 SHARES = (0.505, 0.51, 0.52, 0.53, 0.55, 0.6)
@@ -44,7 +44,7 @@ def show_result(result: SFITResult | PartitionedResult) -> None:
 
 def _show_one(result: SFITResult, console: Console) -> None:
     console.print(Text(printable(_summary.headline(result)), style="bold"))
-    facts = ", ".join(f"{name} {value}" for name, value in _summary.facts(result)[1:])
+    facts = "; ".join(f"{name}: {value}" for name, value in _summary.facts(result)[1:])
     console.print(Text(printable(facts), style="dim"))
     tests, left_out = _summary._shown(result)
     console.print(_table(result, tests, console))
@@ -57,6 +57,9 @@ def _show_one(result: SFITResult, console: Console) -> None:
 def _table(result: SFITResult, tests: Sequence[SetTest], console: Console) -> Table:
     names = list(_summary._columns(result))
     rows = [[printable(cell) for cell in _summary._cells(test)] for test in tests]
+    for place in (names.index("set"), names.index("over")):
+        for row in rows:
+            row[place] = _shortened(row[place], console.width // 3)
     place = names.index("interval") + 1
     names.insert(place, "bar")
     for row, bar in zip(rows, _bars(tests, console), strict=True):
@@ -80,6 +83,13 @@ def _table(result: SFITResult, tests: Sequence[SetTest], console: Console) -> Ta
     return table
 
 
+def _shortened(text: str, width: int) -> str:
+    """A name that leaves room for numbers; its end often tells it from others, so that stays."""
+    return (
+        text if len(text) <= width else f"{text[: width - width // 2 - 3]}...{text[-width // 2 :]}"
+    )
+
+
 def _too_many(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
     """Columns to leave out so that the others fit."""
     table = [names, *rows]
@@ -100,19 +110,27 @@ def _bars(tests: Sequence[SetTest], console: Console) -> list[str]:
     for test in tests:
         ends = [end for end in (test.ci_low, test.ci_high, test.statistic) if math.isfinite(end)]
         low, high = spans.get(test.order, (0.0, 0.0))
-        spans[test.order] = min(low, *ends), max(high, *ends)
+        spans[test.order] = min([low, *ends]), max([high, *ends])
     return [_bar(test, *spans[test.order], signs) for test in tests]
 
 
 def _bar(test: SetTest, low: float, high: float, signs: dict[str, str]) -> str:
+    """One interval; what is not zero never stands on the mark of zero, so that its side is seen."""
+    last = BAR_WIDTH - 1
+    zero = round(-low / (high - low) * last) if high > low else last // 2
+    zero = min(max(zero, int(low < 0)), last - int(high > 0))
+
     def place(value: float) -> int:
-        share = (value - low) / (high - low) if high > low else 0.5
-        return round(min(max(share, 0.0), 1.0) * (BAR_WIDTH - 1))
+        if value == 0:
+            return zero
+        inside = min(max(value, low), high)
+        near = round((inside - low) / (high - low) * last) if high > low else zero
+        return min(max(near, zero + 1), last) if value > 0 else max(min(near, zero - 1), 0)
 
     if not math.isfinite(test.statistic):
         return ""
     bar = [" "] * BAR_WIDTH
-    bar[place(0.0)] = signs["zero"]
+    bar[zero] = signs["zero"]
     for position in range(place(test.ci_low), place(test.ci_high) + 1):
         bar[position] = signs["interval"]
     bar[place(test.statistic)] = signs["median"]

@@ -44,6 +44,7 @@ MAGIC = {
     b"\xfd7zXZ": "pickle",
     b"]\x00\x00": "pickle",
     b"x\x01": "pickle",
+    b"x\x5e": "pickle",
     b"x\x9c": "pickle",
     b"x\xda": "pickle",
     b"\x04\x22\x4d\x18": "pickle",
