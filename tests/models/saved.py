@@ -44,7 +44,7 @@ class Saved(NamedTuple):
 def rows(n: int = 600) -> pd.DataFrame:
     """Three features, of which `a` matters most and `c` not at all; a label, a value, a part."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 3)).astype(np.float32)
+    X = rng.normal(size=(n, 3))
     score = 3 * X[:, 0] + X[:, 1]
     table = pd.DataFrame(X, columns=["a", "b", "c"])
     table["label"] = np.where(score + rng.logistic(size=n) > 0, "yes", "no")
@@ -82,7 +82,7 @@ def save(name: str, folder: Path) -> Saved:
         model = LogisticRegression().fit(X.to_numpy(), label)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            proto = skl2onnx.to_onnx(model, X.to_numpy()[:1], options={"zipmap": False})
+            proto = skl2onnx.to_onnx(model, X.to_numpy(np.float32)[:1], options={"zipmap": False})
         file.write_bytes(proto.SerializeToString())
         return Saved(file, proto, "label", ("--features", "a,b,c"))
     if name == "json":
@@ -103,7 +103,7 @@ def save(name: str, folder: Path) -> Saved:
     if name == "txt":
         import lightgbm
 
-        model = lightgbm.LGBMClassifier(n_estimators=8, verbose=-1).fit(X, label)
+        model = lightgbm.LGBMClassifier(n_estimators=8, n_jobs=1, verbose=-1).fit(X, label)
         model.booster_.save_model(file)
         return Saved(file, model, "label", ("--classes", "no,yes"))
     if name == "cbm":

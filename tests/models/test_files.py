@@ -298,9 +298,11 @@ def test_types_on_the_list(tmp_path, kind):
         "forest": lambda: ensemble.RandomForestRegressor(n_estimators=3),
         "boosting": lambda: ensemble.HistGradientBoostingRegressor(max_iter=3),
         "neighbours": neighbors.KNeighborsRegressor,
-        "network": lambda: neural_network.MLPRegressor((3,), max_iter=2),
+        "network": lambda: neural_network.MLPRegressor(hidden_layer_sizes=(3,), max_iter=2),
         "calibrated": lambda: calibration.CalibratedClassifierCV(linear_model.LogisticRegression()),
-        "lightgbm": lambda: pytest.importorskip("lightgbm").LGBMRegressor(verbose=-1),
+        "lightgbm": lambda: pytest.importorskip("lightgbm").LGBMRegressor(
+            n_estimators=3, n_jobs=1, verbose=-1
+        ),
         "xgboost": lambda: pytest.importorskip("xgboost").XGBRegressor(n_estimators=3),
     }
     data = rows()

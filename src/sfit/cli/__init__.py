@@ -41,11 +41,11 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
         return int(code or 0)
     except typer.TyperException as error:
-        return _complain(f"{error.format_message()} See: {_help_command(error)}")
+        return _complain(f"{error.format_message().rstrip('. ')}. See: {_help_command(error)}")
     except BrokenPipeError:
         # The reader has gone (`sfit ... | head`); nor can Python's own last flush reach it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 1
     except (KeyboardInterrupt, typer.Abort):
         return _complain("stopped.", 130)
     except Exception as error:
