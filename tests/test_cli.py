@@ -167,13 +167,13 @@ def test_beta_auto_and_the_beta_command(folder, saved):
         model, rows(), "label", beta="auto", random_state=5, **asked
     )
     assert content(sfit.SFITResult.from_json(out)) == content(expected)
-    ended = run("beta", file, "rows.csv", *options, "--models", "4", "--max-beta", "1", cwd=folder)
+    ended = run("beta", file, "rows.csv", *options, "--models", "2", "--max-beta", "1", cwd=folder)
     choice = sfit.choose_beta(
-        model, rows(), "label", random_state=5, n_models=4, max_beta=1.0, **asked
+        model, rows(), "label", random_state=5, n_models=2, max_beta=1.0, **asked
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith(
-        f"beta = {choice.beta:.4g}: {choice.rate(choice.beta):.3f} of 12"
+        f"beta = {choice.beta:.4g}: {choice.rate(choice.beta):.3f} of 6 "
     )
 
 
