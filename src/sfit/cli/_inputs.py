@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sfit.exceptions import ArgumentError
+from sfit.exceptions import ArgumentError, ModelError, SFITError
 
 NAMED_REFERENCES = ("mean", "median", "mode")
 
@@ -92,7 +92,16 @@ def load(
     from sfit.models import as_view
 
     check_loss(loss)
-    view, rows = as_view(loaded, loss), read_rows(data)
+    try:
+        view = as_view(loaded, loss)
+    except SFITError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"{model!r} was read, but its model cannot be used ({type(error).__name__}: {error}): "
+            "save the model again."
+        ) from error
+    rows = read_rows(data)
     if target not in rows.columns:
         known = ", ".join(map(str, rows.columns[:8])) + (", ..." if rows.shape[1] > 8 else "")
         raise ArgumentError(f"--target names {target!r}, but the columns of {data!r} are {known}.")

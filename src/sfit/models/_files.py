@@ -304,15 +304,10 @@ def _rehearse(library: str, path: Path) -> None:
     except subprocess.TimeoutExpired as error:
         raise ModelError(f"{library} does not come to an end with {str(path)!r}.") from error
     if ended.returncode:
-        lines = ended.stderr.strip().splitlines()
-        crashed = ended.returncode < 0 or not lines or not lines[0].startswith("Traceback")
-        raise ValueError(f"{library} crashes on it" if crashed else _reason(lines))
-
-
-def _reason(lines: Sequence[str]) -> str:
-    """The message at the end of a traceback."""
-    last = [line for line in lines if line and not line.startswith((" ", "Traceback", "Stack"))]
-    return last[0] if last else "no reason given"
+        # Without a traceback Python had no say in how it ended.
+        _, raised, traceback = ended.stderr.rpartition("Traceback (most recent call last):")
+        own = (line for line in traceback.splitlines() if line and not line.startswith(" "))
+        raise ValueError(next(own, "no reason given") if raised else f"{library} crashes on it")
 
 
 def _keras(path: Path) -> Any:
