@@ -251,7 +251,7 @@ def test_labels_that_look_like_numbers():
     assert data["label"].tolist() == [0, 1] * 300
 
 
-def test_labels_that_fit_stay(folder):
+def test_labels_that_fit_stay():
     """Numbers for numbers, truth values for truth values."""
     for classes, labels in (([0, 1], [0, 1]), ([False, True], [True, False])):
         view = function_model(len, task="classification", classes=classes)
