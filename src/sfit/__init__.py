@@ -1,13 +1,17 @@
 """Significance tests for the features of fitted machine-learning models."""
 
-from sfit import exceptions, models, simulate
-from sfit._beta import choose_beta
-from sfit._feature_significance import feature_significance
-from sfit._loco import loco_significance
-from sfit._result import BetaChoice, GateTest, PartitionedResult, SFITResult
-from sfit._sign_test import power, rows_needed
-from sfit._versions import show_versions
-from sfit.selector import SFITSelector
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfit import exceptions, models, simulate
+    from sfit._beta import choose_beta
+    from sfit._feature_significance import feature_significance
+    from sfit._loco import loco_significance
+    from sfit._result import BetaChoice, GateTest, PartitionedResult, SFITResult
+    from sfit._sign_test import power, rows_needed
+    from sfit._versions import show_versions
+    from sfit.selector import SFITSelector
 
 __version__ = "0.1.0"
 
@@ -27,3 +31,34 @@ __all__ = [
     "show_versions",
     "simulate",
 ]
+
+# Where each name lives; modules live in files of their own name. Imported when first asked for, so
+# that `sfit --help` and a misspelt option need not wait for SciPy, scikit-learn and pandas.
+_HOMES = {
+    "BetaChoice": "_result",
+    "GateTest": "_result",
+    "PartitionedResult": "_result",
+    "SFITResult": "_result",
+    "SFITSelector": "selector",
+    "choose_beta": "_beta",
+    "feature_significance": "_feature_significance",
+    "loco_significance": "_loco",
+    "power": "_sign_test",
+    "rows_needed": "_sign_test",
+    "show_versions": "_versions",
+}
+
+# Hidden from type checkers, who would take any name for granted.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(f"{__name__}.{_HOMES.get(name, name)}")
+        found = getattr(module, name) if name in _HOMES else module
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,73 @@
+"""The program `sfit`: what the library does, from files, for a terminal.
+
+`_app` has the commands, `_data` reads rows, `_labels` settles class labels, `_show` prints. Model
+files are read by `sfit.models._files`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from typing import Any
+
+from sfit.cli._text import say
+from sfit.exceptions import SFITError
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the program `sfit` with the arguments of the process, and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command: 0, or 2 with one line on what to do about bad input."""
+    try:
+        import typer
+
+        from sfit.cli._app import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("rich", "typer"):
+            raise
+        return _complain('the command line needs typer and rich: pip install "sfit[cli]".')
+    debug = "--debug" in arguments
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            code = app(arguments, prog_name="sfit", standalone_mode=False)
+        sys.stdout.flush()
+        return int(code or 0)
+    except typer.TyperException as error:
+        return _complain(f"{error.format_message().rstrip('. ')}. See: {_help_command(error)}")
+    except BrokenPipeError:
+        # The reader has gone (`sfit ... | head`); nor can Python's own last flush reach it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("stopped.", 130)
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        if isinstance(error, SFITError | OSError):
+            return _complain(str(error))
+        hint = "" if debug else " Add --debug to see where, and please report it."
+        return _complain(f"unexpected {type(error).__name__}: {error}.{hint}", 1)
+
+
+def _help_command(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path if context else 'sfit'} --help"
+
+
+def _complain(message: str, code: int = 2) -> int:
+    say(message, "Error")
+    return code
+
+
+def _warn(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """A warning in one line; what concerns developers only is left out."""
+    if not issubclass(category, DeprecationWarning | FutureWarning | PendingDeprecationWarning):
+        say(message, "Warning")

@@ -1,0 +1,270 @@
+"""The commands. Each reads its files, calls the library, and shows what it returned."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfit.cli import _inputs
+from sfit.cli._text import say
+from sfit.exceptions import ArgumentError, DataError
+
+app = typer.Typer(
+    name="sfit",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+# --- arguments and options that commands share --------------------------------------------
+
+ModelFile = Annotated[
+    str, typer.Argument(metavar="MODEL", help=".skops .onnx .json .ubj .txt .cbm .keras")
+]
+DataFile = Annotated[
+    str, typer.Argument(metavar="DATA", help="Held-out rows: .csv .csv.gz .parquet")
+]
+Target = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="Column to predict.")]
+Features = Annotated[
+    str | None, typer.Option(metavar="A,B", help="Columns for the model [its own, else all].")
+]
+Classes = Annotated[
+    str | None, typer.Option(metavar="A,B", help="Labels, where the model file has none.")
+]
+Loss = Annotated[str, typer.Option(metavar="NAME", help="absolute_error, log_loss, brier, ...")]
+Alpha = Annotated[float, typer.Option(metavar="P", help="Level of every test.")]
+Group = Annotated[
+    list[str], typer.Option(metavar="NAME=A,B", help="Columns revealed together; repeat.")
+]
+Reference = Annotated[str, typer.Option(metavar="WHAT", help="mean, median, mode, number, file.")]
+Jobs = Annotated[int | None, typer.Option(metavar="N", help="Workers; -1: all cores.")]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Random seed, for beta.")]
+Trust = Annotated[
+    list[str], typer.Option(metavar="TYPE", help="Load this type from a .skops file; repeat.")
+]
+AllowPickle = Annotated[
+    bool, typer.Option("--allow-pickle", help="Load pickle, joblib and torch files you trust.")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+@app.callback(invoke_without_command=True)
+def program(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
+    """Which features does a fitted model really use? Exact significance tests, no refitting."""
+    if version:
+        from sfit import __version__
+
+        print(f"sfit {__version__}")
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(
+    "test",
+    epilog="""\b
+Examples:
+  sfit test model.skops test.csv -t y --reference train.csv
+  sfit test model.onnx 'rows/*.parquet' -t y --order 2 --beta 0.01,0.001
+  sfit test model.txt test.csv -t sold --classes no,yes --by SEX --report out.html""",
+)
+def run_test(
+    model: ModelFile,
+    data: DataFile,
+    target: Target,
+    features: Features = None,
+    classes: Classes = None,
+    loss: Loss = "auto",
+    alpha: Alpha = 0.05,
+    beta: Annotated[
+        str, typer.Option(metavar="B", help="auto, or numbers, one per order.")
+    ] = "0.01",
+    order: Annotated[int, typer.Option(metavar="N", help="Test sets of up to N features.")] = 1,
+    partners: Annotated[
+        str, typer.Option(metavar="P", help="auto, all, or N per feature.")
+    ] = "auto",
+    correction: Annotated[
+        str | None, typer.Option(metavar="NAME", help="fdr_by, fdr_bh, holm or bonferroni.")
+    ] = None,
+    reference: Reference = "mean",
+    group: Group = [],  # noqa: B006  (typer makes a new list of each call)
+    by: Annotated[
+        str | None, typer.Option(metavar="NAME", help="One test per value of a column, or 'class'.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML report.")
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the result as JSON.")
+    ] = None,
+    jobs: Jobs = None,
+    seed: Seed = None,
+    trust: Trust = [],  # noqa: B006
+    allow_pickle: AllowPickle = False,
+    debug: Debug = False,
+) -> None:
+    """Test which features of DATA the fitted MODEL really uses."""
+    asked: dict[str, Any] = {
+        "features": _inputs.names(features),
+        "loss": loss,
+        "alpha": alpha,
+        "beta": _inputs.betas(beta),
+        "max_order": order,
+        "correction": correction,
+        "groups": _inputs.groups(group),
+        "by": by,
+        "n_jobs": jobs,
+        "random_state": seed,
+        "progress": sys.stderr.isatty(),
+        **_inputs.partners(partners),
+    }
+    _inputs.check_writable(report, json)
+    view, rows = _inputs.load(
+        model, data, target, classes=classes, loss=loss, trust=trust, allow_pickle=allow_pickle
+    )
+    from sfit import feature_significance
+    from sfit.cli._show import show_result
+
+    asked["reference"] = _inputs.reference(reference)
+    result: Any = feature_significance(view, rows, target, **asked)
+    show_result(result)
+    if json is not None:
+        result.to_json(json)
+        say(f"Wrote {json}.")
+    if report is not None:
+        result.to_html(report)
+        say(f"Wrote {report}.")
+
+
+@app.command()
+def beta(
+    model: ModelFile,
+    data: DataFile,
+    target: Target,
+    features: Features = None,
+    classes: Classes = None,
+    loss: Loss = "auto",
+    alpha: Alpha = 0.05,
+    models: Annotated[int, typer.Option(metavar="N", help="Number of random models.")] = 20,
+    max_beta: Annotated[float, typer.Option(metavar="B", help="Largest beta accepted.")] = 0.1,
+    reference: Reference = "mean",
+    group: Group = [],  # noqa: B006
+    jobs: Jobs = None,
+    seed: Seed = None,
+    trust: Trust = [],  # noqa: B006
+    allow_pickle: AllowPickle = False,
+    debug: Debug = False,
+) -> None:
+    """Choose beta for MODEL on validation rows: random copies of it should find nothing."""
+    asked: dict[str, Any] = {
+        "features": _inputs.names(features),
+        "loss": loss,
+        "alpha": alpha,
+        "n_models": models,
+        "max_beta": max_beta,
+        "groups": _inputs.groups(group),
+        "n_jobs": jobs,
+        "random_state": seed,
+        "progress": sys.stderr.isatty(),
+    }
+    view, rows = _inputs.load(
+        model, data, target, classes=classes, loss=loss, trust=trust, allow_pickle=allow_pickle
+    )
+    from sfit import choose_beta
+    from sfit.cli._show import show_beta
+
+    asked["reference"] = _inputs.reference(reference)
+    show_beta(choose_beta(view, rows, target, **asked))
+
+
+@app.command()
+def report(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="JSON written by sfit test.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The page [beside RESULT, as .html].")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Turn a stored result into an HTML report."""
+    from sfit._result import PartitionedResult, SFITResult
+
+    page = result.with_suffix(".html") if out is None else out
+    _inputs.check_writable(page)
+    if not result.is_file():
+        raise DataError(f"there is no file {str(result)!r}.")
+    # Which of the two it is stands at the beginning.
+    with result.open("rb") as file:
+        partitioned = b'"PartitionedResult"' in file.read(200)
+    owner: Any = PartitionedResult if partitioned else SFITResult
+    owner.from_json(result).to_html(page)
+    say(f"Wrote {page}.")
+
+
+@app.command()
+def power(
+    rows: Annotated[int, typer.Option(metavar="N", help="Number of held-out rows.")],
+    alpha: Alpha = 0.05,
+    debug: Debug = False,
+) -> None:
+    """Show how weak an effect a test of so many rows can find."""
+    from sfit._arguments import check_whole
+    from sfit.cli._show import show_power
+
+    check_whole(rows, "--rows")
+    show_power(rows, alpha)
+
+
+@app.command()
+def demo(debug: Debug = False) -> None:
+    """Fit a model on the paper's example, and test it up to pairs (takes seconds)."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    from sfit import feature_significance, simulate
+    from sfit.cli._show import show_result
+
+    print("Y = 3 + 4 X1 + X1 X2 + 3 X3^2 + 2 X4 X5 + noise; X6 and X7 play no part.")
+    print("A boosting model, fitted on 30,000 rows and tested on 10,000:\n")
+    sys.stdout.flush()
+    X, y = simulate.interactions(40_000, random_state=0)
+    train, held_out = slice(0, 30_000), slice(30_000, None)
+    model = HistGradientBoostingRegressor(max_iter=400, random_state=0).fit(X[train], y[train])
+    show_result(
+        feature_significance(
+            model,
+            X[held_out],
+            y[held_out],
+            reference=X[train],
+            max_order=2,
+            beta=(0.01, 0.001),
+            strict=True,
+        )
+    )
+
+
+def _studies() -> tuple[str, ...]:
+    return tuple(import_module("sfit.studies").NAMES)
+
+
+@app.command()
+def reproduce(
+    study: Annotated[
+        str, typer.Argument(metavar="STUDY", help="Its name.", autocompletion=_studies)
+    ],
+    fast: Annotated[bool, typer.Option("--fast", help="A small version, in seconds.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where tables and figures go.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Run a study of the paper again, and print what it finds."""
+    if study not in _studies():
+        raise ArgumentError(f"STUDY must be one of {', '.join(_studies())}; got {study!r}.")
+    found = import_module("sfit.studies").run(study, fast=fast, out=out)
+    if found is not None:
+        print(found)

@@ -1,0 +1,61 @@
+"""Rows from files: CSV, CSV.gz, Parquet (a file, a folder, a glob)."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+
+import pandas as pd
+
+from sfit.exceptions import DataError, MissingDependencyError
+
+KINDS = "CSV (.csv, .csv.gz) or Parquet (a file, a folder or a glob such as 'rows/*.parquet')"
+
+
+def read_rows(source: str) -> pd.DataFrame:
+    """All rows of a file, a folder or a glob."""
+    path = Path(source)
+    if path.is_dir():
+        return _parquet(source, [str(path)])
+    if not path.exists() and glob.has_magic(source):
+        return _parquet(source, sorted(glob.glob(source, recursive=True)))
+    if not path.is_file():
+        raise DataError(f"there is no data file {source!r}.")
+    with path.open("rb") as file:
+        head = file.read(4)
+    # By content: the name of a file may say anything.
+    if head == b"PAR1":
+        return _parquet(source, [source])
+    return _csv(source, packed=head.startswith(b"\x1f\x8b"))
+
+
+def _csv(source: str, packed: bool) -> pd.DataFrame:
+    try:
+        return pd.read_csv(source, compression="gzip" if packed else None)
+    except (ValueError, EOFError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(
+            f"{source!r} cannot be read as CSV ({reason}); rows are {KINDS}."
+        ) from error
+
+
+def _parquet(source: str, files: list[str]) -> pd.DataFrame:
+    if not files:
+        raise DataError(f"no file matches {source!r}.")
+    try:
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+    except ImportError as error:
+        raise MissingDependencyError(
+            'Parquet files need pyarrow: pip install "sfit[parquet]".'
+        ) from error
+    # A folder goes to pyarrow by its name; of several files it takes a list.
+    where = files[0] if len(files) == 1 else files
+    try:
+        data = ds.dataset(where, format="parquet", partitioning="hive")
+        if not data.files:
+            raise DataError(f"there is no Parquet file in {source!r}.")
+        return data.to_table().to_pandas()
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise DataError(f"{source!r} cannot be read as Parquet ({reason}).") from error

@@ -1,0 +1,108 @@
+"""From what was typed to what the library takes; what makes no sense is refused before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sfit.exceptions import ArgumentError, ModelError, SFITError
+
+NAMED_REFERENCES = ("mean", "median", "mode")
+
+
+def names(text: str | None) -> list[str] | None:
+    """Names separated by commas."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def betas(text: str) -> Any:
+    """A number, one number per order, or the word "auto"."""
+    if text == "auto":
+        return text
+    try:
+        numbers = [float(number) for number in text.split(",")]
+    except ValueError:
+        raise ArgumentError(
+            f"--beta must be a number, numbers separated by commas (one per order), or auto; got "
+            f"{text!r}."
+        ) from None
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+def groups(texts: Sequence[str]) -> dict[str, list[str]] | None:
+    """Groups of columns, each written as NAME=A,B."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, members = text.partition("=")
+        if not equals or not name or not names(members):
+            raise ArgumentError(f"--group must look like NAME=COLUMN,COLUMN; got {text!r}.")
+        if name in found:
+            raise ArgumentError(f"--group names {name!r} twice; list its columns once.")
+        found[name] = names(members) or []
+    return found or None
+
+
+def partners(text: str) -> dict[str, Any]:
+    """Which partners to try, or how many of those that come first."""
+    if text.isdecimal():
+        return {"n_partners": int(text)}
+    if text not in ("auto", "all"):
+        raise ArgumentError(f"--partners must be auto, all, or a whole number; got {text!r}.")
+    return {"partners": text}
+
+
+def reference(text: str) -> Any:
+    """A word, a number, or a file of rows (the training set, ideally)."""
+    if text in NAMED_REFERENCES:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        from sfit.cli._data import read_rows
+
+        return read_rows(text)
+
+
+def check_writable(*paths: Path | None) -> None:
+    """Refuse to start on work whose result could not be written."""
+    for path in paths:
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            what = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
+            raise ArgumentError(f"{str(path)!r} {what}: name another file to write.")
+
+
+def load(
+    model: str,
+    data: str,
+    target: str,
+    *,
+    classes: str | None,
+    loss: str,
+    trust: Sequence[str],
+    allow_pickle: bool,
+) -> tuple[Any, Any]:
+    """The model and the rows, with the same names for the classes."""
+    from sfit.models._files import load_model
+
+    loaded = load_model(model, trust=trust, allow_pickle=allow_pickle)
+    from sfit._losses import check_loss
+    from sfit.cli._data import read_rows
+    from sfit.cli._labels import settle_labels
+    from sfit.models import as_view
+
+    check_loss(loss)
+    try:
+        view = as_view(loaded, loss)
+    except SFITError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"{model!r} was read, but its model cannot be used ({type(error).__name__}: {error}): "
+            "save the model again."
+        ) from error
+    rows = read_rows(data)
+    if target not in rows.columns:
+        known = ", ".join(map(str, rows.columns[:8])) + (", ..." if rows.shape[1] > 8 else "")
+        raise ArgumentError(f"--target names {target!r}, but the columns of {data!r} are {known}.")
+    return settle_labels(view, rows, target, names(classes))

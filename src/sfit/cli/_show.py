@@ -1,0 +1,185 @@
+"""Results for a terminal: tables with stars and interval bars; plain text where nobody looks on."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sfit import _summary
+from sfit._result import BetaChoice, PartitionedResult, SetTest, SFITResult
+from sfit._sign_test import power, rows_needed
+from sfit.cli._text import printable
+
+BAR_WIDTH = 17
+BAR_SIGNS = {"zero": "│", "interval": "─", "median": "●"}
+PLAIN_SIGNS = {"zero": "|", "interval": "-", "median": "o"}
+
+# The columns of `_summary`, and which of them a narrow terminal does without, first to go first.
+DISPENSABLE = ("beta_max", "n+", "order", "over", "interval", "bar")
+LEFT = ("set", "over", "bar")
+
+SHARES = (0.505, 0.51, 0.52, 0.53, 0.55, 0.6)
+WANTED_POWER = 0.8
+
+
+def show_result(result: SFITResult | PartitionedResult) -> None:
+    """Print a result: tables on a terminal, the plain summary elsewhere."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        _print(result.summary())
+        return
+    parts = result.parts if isinstance(result, PartitionedResult) else ((None, result),)
+    for number, (label, part) in enumerate(parts):
+        if number:
+            console.print()
+        if isinstance(result, PartitionedResult):
+            console.print(Text(printable(f"{result.by} = {label}"), style="bold"))
+        _show_one(part, console)
+
+
+def _show_one(result: SFITResult, console: Console) -> None:
+    console.print(Text(printable(_summary.headline(result)), style="bold"))
+    facts = "; ".join(f"{name}: {value}" for name, value in _summary.facts(result)[1:])
+    console.print(Text(printable(facts), style="dim"))
+    tests, left_out = _summary._shown(result)
+    console.print(_table(result, tests, console))
+    for line in (*left_out, *_summary.gate_lines(result)):
+        console.print(Text(printable(line)))
+    for caveat in result.caveats:
+        console.print(Text(printable(f"Note: {caveat}"), style="dim"))
+
+
+def _table(result: SFITResult, tests: Sequence[SetTest], console: Console) -> Table:
+    names = list(_summary._columns(result))
+    rows = [[printable(cell) for cell in _summary._cells(test)] for test in tests]
+    for place in (names.index("set"), names.index("over")):
+        for row in rows:
+            row[place] = _shortened(row[place], console.width // 3)
+    place = names.index("interval") + 1
+    names.insert(place, "bar")
+    for row, bar in zip(rows, _bars(tests, console), strict=True):
+        row.insert(place, bar)
+    for name in _too_many(names, rows, console.width):
+        place = names.index(name)
+        del names[place]
+        for row in rows:
+            del row[place]
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for name in names:
+        table.add_column(
+            "" if name == "bar" else name,
+            justify="left" if name in LEFT else "right",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+    for test, row in zip(tests, rows, strict=True):
+        style = "green" if test.significant else "dim"
+        table.add_row(*(Text(cell) for cell in row), style=style)
+    return table
+
+
+def _shortened(text: str, width: int) -> str:
+    """A name that leaves room for numbers; its end often tells it from others, so that stays."""
+    return (
+        text if len(text) <= width else f"{text[: width - width // 2 - 3]}...{text[-width // 2 :]}"
+    )
+
+
+def _too_many(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Columns to leave out so that the others fit."""
+    table = [names, *rows]
+    needed = {name: 2 + max(Text(row[i]).cell_len for row in table) for i, name in enumerate(names)}
+    left_out: list[str] = []
+    for name in DISPENSABLE:
+        if sum(needed.values()) <= width:
+            break
+        del needed[name]
+        left_out.append(name)
+    return left_out
+
+
+def _bars(tests: Sequence[SetTest], console: Console) -> list[str]:
+    """Each interval, drawn on a scale of its order: across orders they cannot be compared."""
+    signs = BAR_SIGNS if console.encoding.startswith("utf") else PLAIN_SIGNS
+    spans: dict[int, tuple[float, float]] = {}
+    for test in tests:
+        ends = [end for end in (test.ci_low, test.ci_high, test.statistic) if math.isfinite(end)]
+        low, high = spans.get(test.order, (0.0, 0.0))
+        spans[test.order] = min([low, *ends]), max([high, *ends])
+    return [_bar(test, *spans[test.order], signs) for test in tests]
+
+
+def _bar(test: SetTest, low: float, high: float, signs: dict[str, str]) -> str:
+    """One interval; what is not zero never stands on the mark of zero, so that its side is seen."""
+    last = BAR_WIDTH - 1
+    zero = round(-low / (high - low) * last) if high > low else last // 2
+    zero = min(max(zero, int(low < 0)), last - int(high > 0))
+
+    def place(value: float) -> int:
+        if value == 0:
+            return zero
+        inside = min(max(value, low), high)
+        near = round((inside - low) / (high - low) * last) if high > low else zero
+        return min(max(near, zero + 1), last) if value > 0 else max(min(near, zero - 1), 0)
+
+    if not math.isfinite(test.statistic):
+        return ""
+    bar = [" "] * BAR_WIDTH
+    bar[zero] = signs["zero"]
+    for position in range(place(test.ci_low), place(test.ci_high) + 1):
+        bar[position] = signs["interval"]
+    bar[place(test.statistic)] = signs["median"]
+    return "".join(bar)
+
+
+def show_beta(choice: BetaChoice) -> None:
+    """Print a choice of beta, and how often random models reject at others."""
+    allowed = f"below alpha = {choice.alpha:g}"
+    tests = choice.n_models * len(choice.feature_names)
+    _print(
+        f"beta = {choice.beta:.4g}: {choice.rate(choice.beta):.3f} of {tests:,} tests of "
+        f"{choice.n_models} random models reject, which is {allowed} "
+        f"({choice.n_rows:,} rows, seed {choice.seed})."
+    )
+    betas = sorted({0.0, *(10.0**exponent for exponent in range(-6, 0)), choice.beta})
+    rows = [
+        (f"{beta:.4g}", f"{choice.rate(beta):.3f}", "<- smallest" if beta == choice.beta else "")
+        for beta in betas
+    ]
+    _print_columns([("beta", "share that rejects", ""), *rows])
+
+
+def show_power(n: int, alpha: float) -> None:
+    """Print what a test of `n` rows can find."""
+    rows = [
+        (f"{share:.1%}", f"{power(n, share, alpha):.3f}", f"{rows_needed(share, alpha):,}")
+        for share in SHARES
+    ]
+    head = (
+        "rows that improve",
+        f"power with {n:,} rows",
+        f"rows needed for power {WANTED_POWER:g}",
+    )
+    _print_columns([head, *rows])
+    _print(
+        f"\nA set of features is significant when more than half of the rows improve by more than "
+        f"beta, beyond chance at alpha = {alpha:g}."
+    )
+
+
+def _print_columns(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        _print("  ".join(cells).rstrip())
+
+
+def _print(text: str) -> None:
+    """Plain text, on a terminal of any encoding."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(printable(text).encode(encoding, "backslashreplace").decode(encoding))
