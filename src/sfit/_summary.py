@@ -27,6 +27,14 @@ def number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
+def printable(name: str) -> str:
+    """A name in one line: what cannot be printed, or would turn the text around, is replaced."""
+    return "".join(
+        c if c.isprintable() or c in "\u200c\u200d" else " " if c.isspace() else "\ufffd"
+        for c in str(name)
+    )
+
+
 def headline(result: SFITResult) -> str:
     """The finding in one sentence."""
     found = result.selected
