@@ -73,7 +73,7 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
   significant.addEventListener("change", filter);
 
   // A name that starts like a formula would be run by a spreadsheet: a quote keeps it text.
-  const text = (cell) => cell.textContent.trim().replace(/^[=+\-@\t\r]/, "'$&");
+  const text = (cell) => cell.textContent.replace(/^\s*[=+\-@]/, "'$&");
   const field = (cell) => {
     const plain = "v" in cell.dataset ? cell.dataset.v : text(cell);
     return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
