@@ -223,7 +223,7 @@ class DeltaDisplay:
         if self.is_numeric:
             outside = int(((self.delta < low) | (self.delta > high)).sum())
             if outside:
-                notes.append(f"{outside:,} rows lie outside.")
+                notes.append(f"{outside:,} rows lie outside the picture.")
             if self.n_missing:
                 notes.append(f"{self.n_missing:,} rows have no value.")
         else:
