@@ -201,6 +201,36 @@ def test_equal_results_give_equal_pages(second):
     assert plt.get_fignums() == []
 
 
+def test_a_run_that_says_anything(second):
+    """How a result came about is not checked when it is read: odd entries do no harm."""
+    odd = {
+        "seconds": "<b>",
+        "stages": [3, {"stage": "<i>", "route": None, "seconds": "x"}],
+        "versions": {"<u>": ["1"]},
+    }
+    for run in (odd, {"stages": "abc", "versions": 7}, {}):
+        page = Page(replace(second, run=run).to_html())
+        assert not {"b", "i", "u"} & {tag for tag, _ in page.elements}
+        assert ("Time unknown" in page.text) == (run is odd)
+
+
+def test_three_orders_and_many_parts_fit_on_a_page():
+    """A third order has axes and a colour of its own; of many parts the importance is drawn."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(2_000, 3))
+
+    def product(z):
+        return z[:, 0] * z[:, 1] * z[:, 2]
+
+    third = sfit.feature_significance(product, X, product(X), reference=0, max_order=3)
+    html = third.to_html()
+    assert "Order 3: sets of 3" in html and "#9922ee" in html[html.index("<svg ") :]
+    parts = sfit.feature_significance(product, X, product(X), by=np.resize(np.arange(10), 2_000))
+    page = parts.to_html()
+    assert page.count("<svg ") == 11
+    assert page.count('class="label"') == 10
+
+
 def test_marks_have_tooltips(second):
     """Every row of the importance plot tells its numbers; the picture is named for readers."""
     html = second.to_html()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfit._result import SetTest, SFITResult
@@ -27,7 +27,7 @@ def number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
-def printable(name: str) -> str:
+def printable(name: Any) -> str:
     """A name in one line: what cannot be printed, or would turn the text around, is replaced."""
     return "".join(
         c if c.isprintable() or c in "\u200c\u200d" else " " if c.isspace() else "\ufffd"

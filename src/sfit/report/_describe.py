@@ -39,7 +39,7 @@ def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
         "reading": _reading(first),
         "settings": _settings(first),
         "stages": _stages(first.run),
-        "versions": [(str(k), str(v)) for k, v in _mapping(first.run.get("versions")).items()],
+        "versions": _versions(first.run),
     }
 
 
@@ -444,17 +444,30 @@ def _settings(result: SFITResult) -> list[tuple[str, str]]:
     else:
         rows.append(("Seed", "none: nothing was drawn at random"))
     if "seconds" in result.run:
-        rows.append(("Time", f"{float(result.run['seconds']):.2f} s"))
+        rows.append(("Time", _seconds(result.run["seconds"])))
     return rows
 
 
 def _stages(run: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Of each order and gate: its name, how predictions were made, and how long it took."""
+    stages = run.get("stages")
     return [
-        (str(one.get("stage")), str(one.get("route")), f"{float(one.get('seconds', 0)):.2f} s")
-        for one in run.get("stages", ())
+        (
+            printable(one.get("stage", "")),
+            printable(one.get("route", "")),
+            _seconds(one.get("seconds")),
+        )
+        for one in (stages if isinstance(stages, list | tuple) else ())
+        if isinstance(one, Mapping)
     ]
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _versions(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+    versions = run.get("versions")
+    items = versions.items() if isinstance(versions, Mapping) else ()
+    return [(printable(name), printable(version)) for name, version in items]
+
+
+def _seconds(value: Any) -> str:
+    """A time; `run` is not checked when it is read from a file, and may hold anything."""
+    return f"{value:.2f} s" if isinstance(value, int | float) else "unknown"

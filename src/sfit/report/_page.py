@@ -21,6 +21,9 @@ POLICY = (
     "form-action 'none'; require-trusted-types-for 'script'"
 )
 
+MOST_PARTS_IN_FULL = 6
+"""Of more parts than these only the importance plots are drawn, to keep the page small."""
+
 
 def as_page(result: SFITResult | PartitionedResult) -> str:
     """The whole report as HTML."""
@@ -28,7 +31,8 @@ def as_page(result: SFITResult | PartitionedResult) -> str:
     style, script = _file("page.css"), _file("page.js")
     report = describe(result)
     for number, (part, own) in enumerate(zip(report["parts"], _results(result), strict=True), 1):
-        part["figures"] = figures(own, f"p{number}")
+        drawn = figures(own, f"p{number}")
+        part["figures"] = drawn if len(report["parts"]) <= MOST_PARTS_IN_FULL else drawn[:1]
     overview = parts_side_by_side(result, "all") if isinstance(result, PartitionedResult) else None
     return template.render(
         report,
