@@ -368,6 +368,8 @@ def test_print_to_pdf(opened, browser):
         assert page.locator(".tools").is_hidden() and page.locator("#theme").is_hidden()
         overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(overflow) <= 0
+        assert header(page, "statistic").inner_text() == "Median"
+        assert header(page, "statistic").get_by_role("button").count() == 0
         inside = "e => e.scrollHeight <= e.clientHeight + 2"
         assert page.locator(".scroll").first.evaluate(inside)
 

@@ -198,7 +198,7 @@ class SignificanceBetaDisplay:
         ]
         for beta in used:
             ax.annotate(
-                f"beta = {beta:g}",
+                f"beta = {beta:.3g}",
                 (max(beta, left), 1),
                 xycoords=("data", "axes fraction"),
                 xytext=(3, 1),

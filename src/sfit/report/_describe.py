@@ -371,51 +371,57 @@ def _reading(result: SFITResult) -> list[tuple[str, str]]:
     """Terms of the table and what they mean, for this result."""
     settings = result.settings
     beta = max(settings.beta)
-    improved = f"by more than {percent(beta)}" if beta else "at all"
     if settings.reference_origin == "refits":
-        question = (
-            "The model is fitted again without the feature, and loses more on each row or less."
+        compared = (
+            "The model predicts every test row twice: as it is, and fitted again without the "
+            "feature."
         )
     else:
-        question = (
+        compared = (
             "The model predicts every test row twice: with the set shown on top of what stands "
             "under Over, and without it. Features that are not shown are frozen at reference "
             f"values ({settings.reference})."
         )
-    return [
-        ("What is compared", question),
+    less = ", less the share beta of the loss before" if beta else ""
+    certain = "whatever the data" if settings.interval == "exact" else "approximately"
+    reading = [
+        ("What is compared", compared),
         (
             "Median and interval",
-            f"Reduction of the loss ({settings.loss}) from row to row, less the share beta of the "
-            "loss before; above zero the set helps. The interval covers the true median with "
-            f"probability {percent(settings.coverage)}"
-            + (", whatever the data." if settings.interval == "exact" else ", approximately."),
+            f"Reduction of the loss ({settings.loss}) from row to row{less}; above zero the set "
+            f"helps. The interval covers the true median with probability "
+            f"{percent(settings.coverage)}, {certain}.",
         ),
         (
             "Rows improved",
-            f"Rows whose loss falls {improved}. The p-value is the chance of so many or more if a "
-            "row improved with probability 1/2: exact for any model and any data.",
+            f"Rows whose loss falls{f' by more than {percent(beta)}' if beta else ''}. The p-value "
+            "is the chance of so many or more if a row improved with probability 1/2: exact for "
+            "any model and any data.",
         ),
-        (
-            "Stars",
-            "*** p below 0.001, ** below 0.01, * below 0.05.",
-        ),
+        ("Stars", "*** p below 0.001, ** below 0.01, * below 0.05."),
         (
             "beta max",
             "The set stays significant, without a correction, for every beta below this number: "
             "the larger, the stronger the finding.",
         ),
-        (
-            "Orders",
-            "Numbers of different orders are compared with different bases: compare within an "
-            "order only.",
-        ),
-        (
-            "Gate",
-            "Asks whether all features together predict better than those found so far. Open: "
-            "there is more to find. Closed is no proof that nothing is left.",
-        ),
     ]
+    if len({test.order for test in result.tests}) > 1:
+        reading.append(
+            (
+                "Orders",
+                "Sets of different orders are compared with different bases: compare their numbers "
+                "within an order only.",
+            )
+        )
+    if result.gates:
+        reading.append(
+            (
+                "Gate",
+                "Asks whether all features together predict better than those found so far. Open: "
+                "there is more to find. Closed is no proof that nothing is left.",
+            )
+        )
+    return reading
 
 
 # --- how it was made ------------------------------------------------------------------------

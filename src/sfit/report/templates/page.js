@@ -55,7 +55,11 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
     button.type = "button";
     button.textContent = header.textContent;
     button.addEventListener("click", () => sort(column));
-    header.replaceChildren(button);
+    // On paper the plain words: a header that is repeated on the next page has no buttons.
+    const words = document.createElement("span");
+    words.className = "on-paper";
+    words.textContent = header.textContent;
+    header.replaceChildren(button, words);
     header.setAttribute("aria-sort", "none");
   });
 
