@@ -53,6 +53,9 @@ ARGUMENTS = {
     sfit.simulate.interactions_mean: "X",
     sfit.simulate.correlated: "n correlation noise_variance random_state",
     sfit.SFITResult.at: "self alpha correction",
+    sfit.SFITResult.plot: "self ax",
+    sfit.SFITResult.to_html: "self path",
+    sfit.SFITResult.to_markdown: "self path",
     sfit.SFITResult.to_json: "self path",
     sfit.SFITResult.from_json: "source",
 }

@@ -65,6 +65,11 @@ class Base:
             return self._counted(full, parts)
         return self._row_by_row(full, parts)
 
+    def by_row(self, full: Prediction) -> Losses:
+        """Losses of the base and of a full side, one entry for every row of the tile."""
+        [losses] = self._row_by_row(full, [0])
+        return losses
+
     @cached_property
     def _by_row(self) -> Array:
         return self.prediction.by_row()

@@ -273,8 +273,28 @@ class SFITResult:
     def __str__(self) -> str:
         return self.summary()
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the medians and intervals of all sets; returns the `ImportanceDisplay`."""
+        from sfit.plotting import ImportanceDisplay
+
+        return ImportanceDisplay.from_result(self, ax=ax)
+
     def _repr_html_(self) -> str:
-        return _summary.as_html(self)
+        from sfit.report import for_notebook
+
+        return for_notebook(self)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Write a report: one page that needs nothing else, to read, sort, print and forward."""
+        from sfit.report import as_page
+
+        return _save(as_page(self), path)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """Write the report as Markdown, without pictures."""
+        from sfit.report import as_markdown
+
+        return _save(as_markdown(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the result as JSON; the part `result` is equal to the byte for equal runs."""
@@ -377,11 +397,28 @@ class PartitionedResult(Mapping[Any, SFITResult]):
     def __str__(self) -> str:
         return self.summary()
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the first-order tests of all parts side by side; returns the `PartsDisplay`."""
+        from sfit.plotting import PartsDisplay
+
+        return PartsDisplay.from_result(self, ax=ax)
+
     def _repr_html_(self) -> str:
-        return "".join(
-            f"<h4>{_summary.escaped(f'{self.by} = {label}')}</h4>{result._repr_html_()}"
-            for label, result in self.parts
-        )
+        from sfit.report import for_notebook
+
+        return for_notebook(self)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Write a report of all parts: one page that needs nothing else."""
+        from sfit.report import as_page
+
+        return _save(as_page(self), path)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """Write the report of all parts as Markdown, without pictures."""
+        from sfit.report import as_markdown
+
+        return _save(as_markdown(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the results of all parts as JSON."""
@@ -405,7 +442,10 @@ def _stack(frames: Sequence[tuple[Any, pd.DataFrame]]) -> pd.DataFrame:
 
 def _write(kind: str, content: dict[str, Any], run: dict[str, Any], path: str | Path | None) -> str:
     document = {"schema_version": SCHEMA_VERSION, "kind": kind, "result": content, "run": run}
-    text = json.dumps(_storable(document), indent=1, allow_nan=False)
+    return _save(json.dumps(_storable(document), indent=1, allow_nan=False), path)
+
+
+def _save(text: str, path: str | Path | None) -> str:
     if path is not None:
         Path(path).write_text(text + "\n", encoding="utf-8")
     return text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfit._result import SetTest, SFITResult
@@ -25,6 +25,14 @@ def stars(p: float) -> str:
 def number(value: float) -> str:
     """Four significant digits, and a dash where there is no number."""
     return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def printable(name: Any) -> str:
+    """A name in one line: what cannot be printed, or would turn the text around, is replaced."""
+    return "".join(
+        c if c.isprintable() or c in "\u200c\u200d" else " " if c.isspace() else "\ufffd"
+        for c in str(name)
+    )
 
 
 def headline(result: SFITResult) -> str:

@@ -1,0 +1,221 @@
+"""What beta does: the curve it was chosen on, and how far each finding carries."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sfit._arguments import check_whole
+from sfit.exceptions import ArgumentError
+from sfit.plotting._style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    ROW_HEIGHT,
+    explain,
+    left_out_of,
+    name_ticks,
+    order_color,
+    order_marker,
+    own_axes,
+    plain_frame,
+    short_set,
+)
+
+if TYPE_CHECKING:
+    from sfit._result import BetaChoice, SFITResult
+
+MOST_SETS = 25
+SMALLEST_BETA = 1e-6
+
+
+class BetaCurveDisplay:
+    """Rejection rate of random models against beta, with the level and the choice.
+
+    Parameters
+    ----------
+    choice : BetaChoice
+        What `choose_beta` returned.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Where it was drawn.
+    curve_, level_, choice_
+        The lines drawn.
+    """
+
+    def __init__(self, choice: BetaChoice) -> None:
+        self.choice = choice
+
+    @classmethod
+    def from_result(cls, result: SFITResult, *, ax: Any = None) -> BetaCurveDisplay:
+        """Draw how the beta of a result was chosen, where it was: ``beta="auto"``."""
+        if result.beta_choice is None:
+            raise ArgumentError(
+                "this result has no curve: its beta was given. Test with beta='auto', or plot what "
+                "sfit.choose_beta returns."
+            )
+        return cls(result.beta_choice).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> BetaCurveDisplay:
+        """Draw on `ax`, or on axes of its own.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        BetaCurveDisplay
+            Itself.
+        """
+        self.ax_ = ax = own_axes(ax, 6.4, 4.0)
+        self.figure_ = ax.figure
+        choice, curve = self.choice, self.choice.curve
+        # beta = 0 has no place on a logarithmic axis: the first step starts at the left edge.
+        positive = curve["beta"][curve["beta"] > 0]
+        left = min(SMALLEST_BETA, positive.min() / 10) if len(positive) else SMALLEST_BETA
+        right = max(0.1, 3 * curve["beta"].max())
+        betas = np.append(np.maximum(curve["beta"], left), right)
+        rates = np.append(curve["rate"], curve["rate"].iloc[-1])
+        [self.curve_] = ax.step(betas, rates, where="post", color=BLUE, label="random models")
+        self.level_ = ax.axhline(
+            choice.alpha, color=GREY, linestyle="--", label=f"alpha = {choice.alpha:g}"
+        )
+        self.choice_ = ax.axvline(
+            max(choice.beta, left), color=ORANGE, label=f"beta = {choice.beta:.3g}"
+        )
+        ax.set(
+            xscale="log",
+            xlim=(left, right),
+            ylim=(0, None),
+            xlabel="beta",
+            ylabel="share of tests that reject",
+        )
+        ax.set_title(
+            f"{choice.n_models} random models, {choice.n_rows:,} rows",
+            loc="left",
+            fontsize="medium",
+        )
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False)
+        return self
+
+
+class SignificanceBetaDisplay:
+    """Up to which beta each set stays significant: a line from the left edge to its `beta_max`.
+
+    At alpha without a correction, and with what the set was tested over held fixed.
+
+    Parameters
+    ----------
+    result : SFITResult
+        What was found.
+    max_sets : int, default=25
+        Sets to draw, by their `beta_max`; the others are counted.
+
+    Attributes
+    ----------
+    shown : list of SetTest
+        The sets drawn, from the top.
+    ax_, figure_
+        Where it was drawn.
+    lines_, points_ : list of artists
+        Of each set: its line, and the point at its `beta_max`.
+    betas_ : list of lines
+        At each beta that was used.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> from sfit.plotting import SignificanceBetaDisplay
+    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
+    >>> result = sfit.feature_significance(sfit.simulate.interactions_mean, X, y)
+    >>> display = SignificanceBetaDisplay.from_result(result)
+    >>> [test.term for test in display.shown]
+    [('X1',), ('X3',)]
+    """
+
+    def __init__(self, result: SFITResult, max_sets: int = MOST_SETS) -> None:
+        check_whole(max_sets, "max_sets")
+        self.result = result
+        carrying = [test for test in result.tests if not math.isnan(test.beta_max)]
+        carrying.sort(key=lambda test: -test.beta_max)
+        self.shown, self.hidden = carrying[:max_sets], carrying[max_sets:]
+        self.n_never = len(result.tests) - len(carrying)
+
+    @classmethod
+    def from_result(
+        cls, result: SFITResult, *, max_sets: int = MOST_SETS, ax: Any = None
+    ) -> SignificanceBetaDisplay:
+        """Draw a result; see `SignificanceBetaDisplay` and `plot`."""
+        return cls(result, max_sets).plot(ax=ax)
+
+    @property
+    def height(self) -> float:
+        """Inches that the rows need."""
+        return 1.4 + ROW_HEIGHT * max(2, len(self.shown))
+
+    def plot(self, ax: Any = None) -> SignificanceBetaDisplay:
+        """Draw on `ax`, or on axes of its own.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        SignificanceBetaDisplay
+            Itself.
+        """
+        self.ax_ = ax = own_axes(ax, 7.0, self.height)
+        self.figure_ = ax.figure
+        used = sorted({test.beta for test in self.result.tests})
+        ends = [test.beta_max for test in self.shown]
+        smallest = min([0.01, *(beta for beta in (*used, *ends) if beta > 0)])
+        left, right = max(smallest / 3, SMALLEST_BETA), max([1.0, *ends])
+        self.lines_, self.points_ = [], []
+        for y, test in enumerate(self.shown):
+            color = order_color(test.order) if test.significant else GREY
+            end = max(test.beta_max, left)
+            self.lines_ += ax.plot([left, end], [y, y], color=color, linewidth=1.8)
+            self.points_ += ax.plot(
+                end,
+                y,
+                order_marker(test.order),
+                color=color,
+                markersize=5,
+                markerfacecolor=color if test.significant else "none",
+            )
+        self.betas_ = [
+            ax.axvline(max(beta, left), color=GREY, linestyle="--", linewidth=1, zorder=0)
+            for beta in used
+        ]
+        for beta in used:
+            ax.annotate(
+                f"beta = {beta:.3g}",
+                (max(beta, left), 1),
+                xycoords=("data", "axes fraction"),
+                xytext=(3, 1),
+                textcoords="offset points",
+                fontsize="small",
+                color=GREY,
+            )
+        ax.set(xscale="log", xlim=(left, right))
+        ax.set_ylim(max(2, len(self.shown)) - 0.4, -0.6)
+        name_ticks(
+            ax.yaxis, range(len(self.shown)), [short_set(t.term, len(t.term)) for t in self.shown]
+        )
+        never = ""
+        if self.n_never:
+            noun = "set is" if self.n_never == 1 else "sets are"
+            never = f"{self.n_never:,} {noun} not significant at any beta."
+        what = "beta: smallest relative improvement that counts"
+        explain(ax, what, left_out_of(self.hidden), never)
+        plain_frame(ax)
+        return self

@@ -1,0 +1,157 @@
+"""Medians and intervals of the sets tested, order by order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sfit._arguments import check_whole
+from sfit.plotting._style import (
+    GREY,
+    ROW_HEIGHT,
+    by_order,
+    draw_intervals,
+    explain,
+    inner_axes,
+    left_out_of,
+    name_ticks,
+    own_axes,
+    plain_frame,
+    short_set,
+)
+
+if TYPE_CHECKING:
+    from sfit._result import SetTest, SFITResult
+
+MOST_SETS = 25
+GAP = 3.4
+"""Rows between two orders: their titles and labels."""
+
+
+class ImportanceDisplay:
+    """Median improvement of every set, with its interval; significant ones in colour.
+
+    Each order has axes and a scale of its own: statistics of different orders have different bases
+    and must not be compared.
+
+    Parameters
+    ----------
+    result : SFITResult
+        What was found.
+    max_sets : int, default=25
+        Sets to draw of each order, the significant first and by statistic; the others are counted.
+
+    Attributes
+    ----------
+    shown : list of list of SetTest
+        The sets drawn, by order, from the top.
+    ax_, figure_
+        Where it was drawn.
+    axes_ : list of axes
+        One per order; `ax_` alone where there is one order.
+    points_, intervals_, zeros_ : list of artists
+        By order: the medians, the intervals, the line at zero.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> from sfit.plotting import ImportanceDisplay
+    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
+    >>> result = sfit.feature_significance(sfit.simulate.interactions_mean, X, y)
+    >>> display = ImportanceDisplay.from_result(result)
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()][:2]
+    ['X1', 'X3']
+    """
+
+    def __init__(self, result: SFITResult, max_sets: int = MOST_SETS) -> None:
+        check_whole(max_sets, "max_sets")
+        self.result = result
+        families = by_order(result)
+        self.shown = [family[:max_sets] for family in families]
+        self.hidden = [family[max_sets:] for family in families]
+
+    @classmethod
+    def from_result(
+        cls, result: SFITResult, *, max_sets: int = MOST_SETS, ax: Any = None
+    ) -> ImportanceDisplay:
+        """Draw a result; see `ImportanceDisplay` and `plot`."""
+        return cls(result, max_sets).plot(ax=ax)
+
+    @property
+    def height(self) -> float:
+        """Inches that the rows need."""
+        rows = sum(map(len, self.shown)) + GAP * (len(self.shown) - 1)
+        return 1.1 + ROW_HEIGHT * rows + 0.2 * any(self.hidden)
+
+    def plot(self, ax: Any = None) -> ImportanceDisplay:
+        """Draw on `ax`, or on axes of its own.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw. With several orders, axes for each are laid out inside.
+
+        Returns
+        -------
+        ImportanceDisplay
+            Itself.
+        """
+        self.ax_ = ax = own_axes(ax, 7.0, self.height)
+        self.figure_ = ax.figure
+        self.axes_ = inner_axes(ax, _boxes([len(tests) for tests in self.shown]))
+        self.points_, self.intervals_, self.zeros_ = [], [], []
+        for own, tests, hidden in zip(self.axes_, self.shown, self.hidden, strict=True):
+            ys = range(len(tests))
+            points, intervals = draw_intervals(own, tests, ys)
+            shared = _shared_base(tests)
+            name_ticks(own.yaxis, ys, [_label(test, shared is None) for test in tests])
+            own.set_ylim(len(tests) - 0.4, -0.6)
+            own.set_title(_title(tests, shared), loc="left", fontsize="medium")
+            explain(own, "median reduction of the loss, with interval", left_out_of(hidden))
+            plain_frame(own)
+            self.points_.append(points)
+            self.intervals_.append(intervals)
+            self.zeros_.append(own.axvline(0, color=GREY, linewidth=0.8, zorder=0))
+        return self
+
+
+def _boxes(rows: Sequence[int]) -> list[tuple[float, float, float, float]]:
+    """Boxes one below the other, as high as they have rows."""
+    total = sum(rows) + GAP * (len(rows) - 1)
+    boxes, top = [], 1.0
+    for n in rows:
+        height = n / total
+        boxes.append((0.0, max(top - height, 0.0), 1.0, height))
+        top -= height + GAP / total
+    return boxes or [(0.0, 0.0, 1.0, 1.0)]
+
+
+def _shared_base(tests: Sequence[SetTest]) -> str | None:
+    """What all sets of an order are tested over, in words; None where it differs."""
+    bases = {test.base for test in tests}
+    if bases == {()}:
+        return "alone"
+    if len(bases) == 1:
+        [base] = bases
+        return f"over {short_set(base[:3], 2)}" + (" …" if len(base) > 3 else "")
+    members = {name for test in tests for name in (*test.base, *test.term)}
+    if all(len(test.base) + len(test.term) == len(members) for test in tests):
+        return "over all the others"
+    return None
+
+
+def _title(tests: Sequence[SetTest], shared: str | None) -> str:
+    order = tests[0].order
+    kind = {1: "each feature", 2: "pairs"}.get(order, f"sets of {order}")
+    if shared == "alone":
+        return f"Order {order}: {kind}" + (" alone" if order == 1 else "")
+    return f"Order {order}: {kind}" + (f", {shared}" if shared else "   (a | b: a added to b)")
+
+
+def _label(test: SetTest, with_base: bool) -> str:
+    """Names of a set; where bases differ, what is added stands before the bar, its base behind."""
+    base = [name for name in test.term if name in test.base] if with_base else []
+    added = [name for name in test.term if name not in base]
+    return short_set(added, len(test.term)) + (
+        f" | {short_set(base, len(test.term))}" if base else ""
+    )

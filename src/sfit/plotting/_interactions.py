@@ -1,0 +1,236 @@
+"""Pairs as a matrix, beside what the inside of the model suggests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfit._arguments import check_whole
+from sfit._inside import inside_scores
+from sfit.exceptions import ArgumentError
+from sfit.plotting._style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    explain,
+    inner_axes,
+    left_out_of,
+    name_ticks,
+    own_axes,
+    shades,
+    short,
+)
+
+if TYPE_CHECKING:
+    from sfit._result import SetTest, SFITResult
+
+MOST_FEATURES = 12
+
+
+class InteractionDisplay:
+    """The pairs tested, as a matrix: the median of each, significant ones filled and bold.
+
+    Beside it, where the model is given and its inside is known, how strongly the model itself ties
+    two features: ``|W|^T |W|`` of a network's first layer, shared paths of trees.
+
+    Parameters
+    ----------
+    result : SFITResult
+        What was found, with ``max_order=2`` or more.
+    scores : array of shape (features, features), optional
+        Strength of each pair in the order of ``result.feature_names``, as the model has it.
+    max_features : int, default=12
+        Features to draw: those of the significant pairs first, then by statistic.
+
+    Attributes
+    ----------
+    features : list of str
+        The features drawn, in the order of the columns.
+    shown : dict
+        From (row, column) of the matrix to the `SetTest` drawn there.
+    ax_, figure_
+        Where it was drawn.
+    axes_ : list of axes
+        Of the pairs and, where there are any, of the scores.
+    cells_, scores_ : collections of patches
+        One patch per pair; `scores_` is None without scores.
+    numbers_ : dict
+        From (row, column) to the text drawn there.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> from sfit.plotting import InteractionDisplay
+    >>> X, y = sfit.simulate.interactions(10_000, random_state=0)
+    >>> result = sfit.feature_significance(
+    ...     sfit.simulate.interactions_mean, X, y, max_order=2, beta=(0.01, 0.001)
+    ... )
+    >>> display = InteractionDisplay.from_result(result)
+    >>> [test.term for test in display.shown.values() if test.significant]
+    [('X1', 'X2'), ('X4', 'X5')]
+    """
+
+    def __init__(
+        self,
+        result: SFITResult,
+        scores: npt.ArrayLike | None = None,
+        max_features: int = MOST_FEATURES,
+    ) -> None:
+        check_whole(max_features, "max_features")
+        if max_features < 2:
+            raise ArgumentError(f"max_features must be at least 2; got {max_features!r}.")
+        self.result = result
+        pairs = [test for test in result.tests if len(test.term) == 2]
+        if not pairs:
+            raise ArgumentError("this result has no pairs: test with max_order=2.")
+        names = result.feature_names
+        self.scores = None if scores is None else np.asarray(scores, dtype=np.float64)
+        if self.scores is not None and self.scores.shape != (len(names),) * 2:
+            raise ArgumentError(
+                f"scores must have shape {(len(names),) * 2}, one row and column per feature; got "
+                f"{self.scores.shape}."
+            )
+        chosen: dict[str, None] = {}
+        for test in sorted(pairs, key=lambda test: (not test.significant, -test.statistic)):
+            if len(chosen.keys() | set(test.term)) <= max_features:
+                chosen.update(dict.fromkeys(test.term))
+        self.features = [name for name in names if name in chosen]
+        place = {name: number for number, name in enumerate(self.features)}
+        self.shown: dict[tuple[int, int], SetTest] = {}
+        self.hidden = []
+        for test in pairs:
+            if all(name in place for name in test.term):
+                column, row = sorted(place[name] for name in test.term)
+                self.shown[row, column] = test
+            else:
+                self.hidden.append(test)
+
+    @classmethod
+    def from_result(
+        cls,
+        result: SFITResult,
+        *,
+        model: Any = None,
+        X: Any = None,
+        y: Any = None,
+        groups: Mapping[str, Sequence[Any]] | None = None,
+        max_features: int = MOST_FEATURES,
+        ax: Any = None,
+    ) -> InteractionDisplay:
+        """Draw the pairs of a result, and beside them what the inside of `model` suggests.
+
+        Parameters
+        ----------
+        result : SFITResult
+            What was found.
+        model : object, optional
+            The model that was tested: a network or trees.
+        X, y : rows and target, optional
+            As tested; needed where the model is a Pipeline or features are groups.
+        groups : mapping, optional
+            As tested.
+        max_features : int, default=12
+            Features to draw.
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        InteractionDisplay
+            The display, drawn.
+        """
+        scores = None
+        if model is not None:
+            scores = inside_scores(model, result.feature_names, X, y, groups=groups)
+        return cls(result, scores, max_features).plot(ax=ax)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches that the cells and the names need."""
+        n, names = max(len(self.features), 5), 0.08 * self._longest_label
+        wide, high = names + 0.52 * n, 1.0 + 0.6 * names + 0.36 * n
+        return (wide if self.scores is None else 2.15 * wide), high
+
+    @property
+    def _labels(self) -> list[str]:
+        return [short(name, 20) for name in self.features]
+
+    @property
+    def _longest_label(self) -> int:
+        return max(map(len, self._labels))
+
+    def plot(self, ax: Any = None) -> InteractionDisplay:
+        """Draw on `ax`, or on axes of its own.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; with scores, two axes are laid out inside.
+
+        Returns
+        -------
+        InteractionDisplay
+            Itself.
+        """
+        self.ax_ = ax = own_axes(ax, *self.size)
+        self.figure_ = ax.figure
+        both = [(0.0, 0.0, 0.44, 1.0), (0.56, 0.0, 0.44, 1.0)]
+        self.axes_ = inner_axes(ax, both if self.scores is not None else both[:1])
+        self.numbers_: dict[tuple[int, int], Any] = {}
+        self._draw_pairs(self.axes_[0])
+        self.scores_ = None if self.scores is None else self._draw_scores(self.axes_[1])
+        explain(self.axes_[0], "", left_out_of(self.hidden))
+        return self
+
+    def _draw_pairs(self, ax: Any) -> None:
+        places, tests = list(self.shown), list(self.shown.values())
+        colors = shades([max(t.statistic, 0) if t.significant else 0 for t in tests], BLUE)
+        grey = shades([0.0], GREY, weakest=0.10)[0]
+        colors = np.where([[test.significant] for test in tests], colors, grey)
+        self.cells_ = self._cells(ax, places, colors)
+        for (row, column), test in self.shown.items():
+            self.numbers_[row, column] = ax.text(
+                column,
+                row,
+                f"{test.statistic:.2g}".replace("-", "−"),
+                ha="center",
+                va="center",
+                fontsize=7.5,
+                fontweight="bold" if test.significant else "normal",
+            )
+        ax.set_title("Pairs: median reduction of the loss", loc="left", fontsize="medium")
+
+    def _draw_scores(self, ax: Any) -> Any:
+        names = self.result.feature_names
+        kept = [names.index(name) for name in self.features]
+        scores = np.asarray(self.scores)[np.ix_(kept, kept)]
+        places = [(row, column) for row in range(len(kept)) for column in range(row)]
+        values = [scores[place] for place in places]
+        ax.set_title("Ties inside the model, largest = 1", loc="left", fontsize="medium")
+        largest = max(values) or 1.0
+        for (row, column), value in zip(places, values, strict=True):
+            share = f"{value / largest:.2f}"
+            ax.text(column, row, share, ha="center", va="center", fontsize=7.5)
+        return self._cells(ax, places, shades(values, ORANGE, weakest=0.02))
+
+    def _cells(self, ax: Any, places: list[tuple[int, int]], colors: Any) -> Any:
+        """Squares below the diagonal, with the names at the left and below."""
+        from matplotlib.collections import PatchCollection
+        from matplotlib.patches import Rectangle
+
+        squares = [Rectangle((column - 0.47, row - 0.47), 0.94, 0.94) for row, column in places]
+        cells = PatchCollection(squares, facecolors=colors, edgecolors="none")
+        ax.add_collection(cells)
+        n = len(self.features)
+        ax.set(xlim=(-0.5, n - 1.5), ylim=(n - 0.5, 0.5))
+        labels = self._labels
+        slanted = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+        name_ticks(ax.yaxis, range(1, n), labels[1:])
+        name_ticks(
+            ax.xaxis, range(n - 1), labels[:-1], **(slanted if self._longest_label > 5 else {})
+        )
+        ax.spines[:].set_visible(False)
+        return cells

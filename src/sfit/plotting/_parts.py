@@ -1,0 +1,168 @@
+"""The parts of a partitioned result side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sfit._arguments import check_whole
+from sfit.plotting._style import (
+    GREY,
+    ROW_HEIGHT,
+    draw_intervals,
+    explain,
+    finite_limits,
+    inner_axes,
+    left_out,
+    name_ticks,
+    own_axes,
+    plain_frame,
+    short,
+)
+
+if TYPE_CHECKING:
+    from sfit._result import PartitionedResult, SetTest
+
+MOST_FEATURES = 25
+MOST_PARTS = 8
+BETWEEN = 0.08
+"""Space between two parts, in widths of a part."""
+
+
+class PartsDisplay:
+    """First-order tests of every part beside each other, on one scale and with one list of names.
+
+    Parameters
+    ----------
+    result : PartitionedResult
+        What was found in each part.
+    max_features : int, default=25
+        Features to draw: those that are significant in most parts, then by their largest statistic.
+    max_parts : int, default=8
+        Parts to draw, from the first; the others are counted.
+
+    Attributes
+    ----------
+    features : list of str
+        The features drawn, from the top.
+    ax_, figure_
+        Where it was drawn.
+    axes_, points_, intervals_ : list
+        By part: its axes, the medians and the intervals.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> from sfit.plotting import PartsDisplay
+    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
+    >>> half = X["X6"] > 0
+    >>> parts = sfit.feature_significance(sfit.simulate.interactions_mean, X, y, by=half)
+    >>> PartsDisplay.from_result(parts).features[:2]
+    ['X1', 'X3']
+    """
+
+    def __init__(
+        self,
+        result: PartitionedResult,
+        max_features: int = MOST_FEATURES,
+        max_parts: int = MOST_PARTS,
+    ) -> None:
+        check_whole(max_features, "max_features")
+        check_whole(max_parts, "max_parts")
+        self.result = result
+        self.parts = list(result.parts[:max_parts])
+        self.tests = [
+            {test.term[0]: test for test in part.tests if test.order == 1} for _, part in self.parts
+        ]
+        names = sorted(
+            dict.fromkeys(name for tests in self.tests for name in tests),
+            key=lambda name: (
+                -sum(tests[name].significant for tests in self.tests if name in tests),
+                -max(tests[name].statistic for tests in self.tests if name in tests),
+            ),
+        )
+        self.features, self.hidden = names[:max_features], names[max_features:]
+
+    @classmethod
+    def from_result(
+        cls,
+        result: PartitionedResult,
+        *,
+        max_features: int = MOST_FEATURES,
+        max_parts: int = MOST_PARTS,
+        ax: Any = None,
+    ) -> PartsDisplay:
+        """Draw the parts of a result; see `PartsDisplay` and `plot`."""
+        return cls(result, max_features, max_parts).plot(ax=ax)
+
+    @property
+    def height(self) -> float:
+        """Inches that the rows need."""
+        return 1.3 + ROW_HEIGHT * len(self.features)
+
+    @property
+    def width(self) -> float:
+        """Inches that the parts need."""
+        return min(1.8 + 2.0 * len(self.parts), 11.0)
+
+    def plot(self, ax: Any = None) -> PartsDisplay:
+        """Draw on `ax`, or on axes of its own.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; axes for each part are laid out inside.
+
+        Returns
+        -------
+        PartsDisplay
+            Itself.
+        """
+        self.ax_ = ax = own_axes(ax, self.width, self.height)
+        self.figure_ = ax.figure
+        n = len(self.parts)
+        width = 1 / (n + BETWEEN * (n - 1))
+        boxes = [(i * width * (1 + BETWEEN), 0.0, width, 1.0) for i in range(n)]
+        self.axes_ = inner_axes(ax, boxes)
+        self.points_, self.intervals_ = [], []
+        limits = finite_limits(test for _, tests in self.drawn() for test in tests)
+        rows = range(len(self.features))
+        for own, (label, tests) in zip(self.axes_, self.drawn(), strict=True):
+            ys = [self.features.index(test.term[0]) for test in tests]
+            points, intervals = draw_intervals(own, tests, ys)
+            self.points_.append(points)
+            self.intervals_.append(intervals)
+            own.axvline(0, color=GREY, linewidth=0.8, zorder=0)
+            own.set_xlim(limits)
+            own.set_ylim(len(self.features) - 0.4, -0.6)
+            first = own is self.axes_[0]
+            name_ticks(own.yaxis, rows, [short(name) if first else "" for name in self.features])
+            own.set_title(short(label), loc="left", fontsize="medium", parse_math=False)
+            own.locator_params(axis="x", nbins=4)
+            own.tick_params(axis="x", labelsize="small")
+            plain_frame(own)
+        # One line for all parts: as long as it may be, it starts at the left.
+        explain(self.axes_[0], "median reduction of the loss", *self._notes())
+        self.axes_[0].xaxis.label.set(ha="left", x=0.0)
+        return self
+
+    def drawn(self) -> list[tuple[str, list[SetTest]]]:
+        """Of each part its label and the tests drawn, from the top."""
+        return [
+            (
+                f"{self.result.by} = {label}",
+                [tests[name] for name in self.features if name in tests],
+            )
+            for (label, _), tests in zip(self.parts, self.tests, strict=True)
+        ]
+
+    def _notes(self) -> list[str]:
+        """What is left out: features, with how many are significant in some part, and parts."""
+        found = {
+            name
+            for tests in self.tests
+            for name in self.hidden
+            if name in tests and tests[name].significant
+        }
+        more = len(self.result) - len(self.parts)
+        parts = f"{more} more part{'s are' if more > 1 else ' is'} not shown." if more else ""
+        return [left_out(len(self.hidden), len(found), "feature"), parts]

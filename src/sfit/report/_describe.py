@@ -1,0 +1,479 @@
+"""A result as one dict of plain values: what every report says, however it is laid out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sfit._result import PartitionedResult, SetTest, SFITResult
+from sfit._sign_test import critical_count
+from sfit._summary import facts, gate_lines, number, printable, stars
+
+MOST_ROWS = 600
+"""Sets that the tables of a report show; the others are counted."""
+
+FEW_ROWS = 200
+MANY_TESTS = 20
+SMALLEST_P = 1e-300
+
+
+def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
+    """All that a report says, as text and numbers; names are the user's own, made printable."""
+    if isinstance(result, PartitionedResult):
+        parts = [(printable(f"{result.by} = {label}"), part) for label, part in result.parts]
+        finding = _parts_finding(result)
+    else:
+        parts = [("", result)]
+        finding = _finding(result)
+    first = parts[0][1]
+    most = max(25, MOST_ROWS // len(parts))
+    return {
+        "title": "Feature significance",
+        "finding": finding,
+        "figures": _key_figures(first) if len(parts) == 1 else _key_figures_of_parts(result),
+        "parts": [_part(label, part, most) for label, part in parts],
+        "caveats": _caveats(parts),
+        "reading": _reading(first),
+        "settings": _settings(first),
+        "stages": _stages(first.run),
+        "versions": _versions(first.run),
+    }
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names as in a sentence: a, b and c; the last ones counted where there are many."""
+    names = [printable(name) for name in names]
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def _room(names: Sequence[str]) -> int:
+    """How many names a headline can take."""
+    return 8 if max(map(len, names), default=0) <= 16 else 4
+
+
+def percent(share: float) -> str:
+    """A share in per cent, as short as it is exact enough."""
+    return f"{100 * share:.3g}\N{NO-BREAK SPACE}%"
+
+
+def p_text(p: float) -> str:
+    """A p-value in four decimals, or its magnitude."""
+    if p < SMALLEST_P:
+        return "< 1e−300"
+    return f"{p:.4f}" if p >= 0.001 else f"{p:.1e}".replace("e-", "e−")
+
+
+def decimals_for(values: Iterable[float]) -> int:
+    """Decimals that columns of such numbers need: three digits of the one in the middle."""
+    sizes = [abs(value) for value in values if math.isfinite(value) and value]
+    magnitude = math.floor(math.log10(float(np.median(sizes)))) if sizes else 0
+    return min(max(2 - magnitude, 0), 6)
+
+
+def _number(value: float, decimals: int) -> str:
+    """A number with so many decimals; a tiny one by its magnitude."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    tiny = 0 < abs(value) < 0.5 * 10**-decimals
+    text = f"{value:.1e}" if tiny else f"{value:,.{decimals}f}"
+    return text.replace("-", "−")
+
+
+# --- the finding ------------------------------------------------------------------------
+
+
+def _finding(result: SFITResult) -> list[str]:
+    """Two sentences: what is significant, and how strong the strongest is (or how near)."""
+    found, n = result.selected, len(result.feature_names)
+    if not result.tests:
+        return ["Nothing was tested."]
+    if not found:
+        nearest = max(result.tests, key=lambda test: (test.n_positive, test.statistic))
+        needed = int(critical_count(nearest.n, result.settings.alpha))
+        return [
+            f"None of {n} features is significant.",
+            f"The nearest is {listed(nearest.term)}: the loss falls on {nearest.n_positive:,} of "
+            f"{nearest.n:,} rows, and {needed:,} would be needed.",
+        ]
+    verb = "feature is" if n == 1 else "features is" if len(found) == 1 else "features are"
+    significant = [test for test in result.tests if test.significant]
+    lowest = min(test.order for test in significant)
+    strongest = max(
+        (test for test in significant if test.order == lowest), key=lambda test: test.statistic
+    )
+    return [
+        f"{len(found)} of {n} {verb} significant: {listed(found, _room(found))}.",
+        _strongest(result, strongest),
+    ]
+
+
+def _strongest(result: SFITResult, test: SetTest) -> str:
+    beyond = f" by more than {percent(test.beta)}" if test.beta else ""
+    settings = result.settings
+    name = listed(test.term)
+    rows = f"on {test.n_positive:,} of {test.n:,} rows"
+    amount = (
+        f"in the median by {number(test.statistic)} ({percent(settings.coverage)} interval "
+        f"{number(test.ci_low)} to {number(test.ci_high)})"
+    )
+    if settings.reference_origin == "refits":
+        return f"The strongest is {name}: fitted with it, the model loses less {rows}, {amount}."
+    others = " beside all the others" if settings.given == ("rest",) else ""
+    if settings.given and not others:
+        others = f" beside {listed(settings.given, 3)}"
+    return (
+        f"The strongest is {name}: shown to the model{others or ' alone'}, it lowers the loss "
+        f"{rows}{beyond}, {amount}."
+    )
+
+
+def _parts_finding(result: PartitionedResult) -> list[str]:
+    """Two sentences: what is significant in every part, and what only in some."""
+    selected = {label: set(part.selected) for label, part in result.parts}
+    names = result.parts[0][1].feature_names
+    everywhere = [name for name in names if all(name in found for found in selected.values())]
+    somewhere = {
+        name: [label for label, found in selected.items() if name in found] for name in names
+    }
+    some = {n: labels for n, labels in somewhere.items() if labels and n not in everywhere}
+    parts = f"all {len(result)} parts by {printable(result.by)}"
+    verb = "is" if len(everywhere) == 1 else "are"
+    first = (
+        f"{listed(everywhere, _room(everywhere))} {verb} significant in {parts}."
+        if everywhere
+        else f"No feature is significant in {parts}."
+    )
+    if not some:
+        return [first, "No feature is significant in only some of them."]
+    shown = [f"{name} ({listed(list(map(str, labels)), 4)})" for name, labels in some.items()]
+    return [first, f"Significant in only some of them: {listed(shown, 8)}."]
+
+
+def _key_figures(result: SFITResult) -> list[tuple[str, str]]:
+    settings = result.settings
+    last = result.gates[-1] if result.gates else None
+    found = f"{len(result.selected)} of {len(result.feature_names)}"
+    figures = [
+        ("significant features", found),
+        ("test rows", f"{result.tests[0].n:,}" if result.tests else "0"),
+        ("sets tested", f"{len(result.tests):,}"),
+        ("alpha", number(settings.alpha)),
+        ("beta", " / ".join(number(beta) for beta in dict.fromkeys(settings.beta))),
+    ]
+    if last is not None:
+        figures.append(
+            (f"gate after order {last.after_order}", "open" if last.is_open else "closed")
+        )
+    return figures
+
+
+def _key_figures_of_parts(result: Any) -> list[tuple[str, str]]:
+    first = result.parts[0][1]
+    rows = [part.tests[0].n if part.tests else 0 for _, part in result.parts]
+    return [
+        ("parts", f"{len(result):,}"),
+        ("features", f"{len(first.feature_names):,}"),
+        ("test rows", f"{sum(rows):,}"),
+        ("smallest part", f"{min(rows):,}"),
+        *_key_figures(first)[3:5],
+    ]
+
+
+# --- the table --------------------------------------------------------------------------
+
+
+def _part(label: str, result: SFITResult, most: int) -> dict[str, Any]:
+    shown, hidden = _shown(result, most)
+    lines = []
+    if hidden:
+        found = sum(test.significant for test in hidden) or "none"
+        lines.append(
+            f"{len(hidden):,} more sets are not in this table, {found} of them significant: "
+            "to_json keeps all."
+        )
+    return {
+        "label": label,
+        "finding": _finding(result) if label else [],
+        "columns": _columns(result),
+        "rows": _rows(shown, bool(result.settings.correction)),
+        "left_out": lines,
+        "gates": _gates(result),
+        "gate_lines": gate_lines(result),
+    }
+
+
+def _shown(result: SFITResult, most: int) -> tuple[list[SetTest], list[SetTest]]:
+    """By order, the significant first and by statistic; every order gets its share of the room."""
+    ordered = sorted(result.tests, key=lambda t: (t.order, not t.significant, -t.statistic))
+    if len(ordered) <= most:
+        return ordered, []
+    orders = sorted({test.order for test in ordered})
+    room, shown = most, []
+    for place, order in enumerate(orders):
+        family = [test for test in ordered if test.order == order]
+        kept = family[: max(1, room // (len(orders) - place))]
+        room -= len(kept)
+        shown += kept
+    kept_ids = {id(test) for test in shown}
+    return shown, [test for test in ordered if id(test) not in kept_ids]
+
+
+def _columns(result: SFITResult) -> list[dict[str, str]]:
+    """Keys as in `SFITResult.table`, with the words of the header and whether it is a number."""
+    columns = [
+        ("order", "Order", "number"),
+        ("term", "Set", "name"),
+        ("base", "Over", "name"),
+        ("statistic", "Median", "number"),
+        ("ci_low", "from", "number"),
+        ("ci_high", "to", "number"),
+        ("p_value", "p-value", "number"),
+        ("p_adjusted", "adjusted p", "number"),
+        ("n_positive", "Rows improved", "number"),
+        ("share", "Share", "number"),
+        ("beta_max", "beta max", "number"),
+        ("significant", "Verdict", "verdict"),
+    ]
+    if not result.settings.correction:
+        columns = [column for column in columns if column[0] != "p_adjusted"]
+    return [dict(zip(("key", "title", "kind"), column, strict=True)) for column in columns]
+
+
+def _rows(tests: Sequence[SetTest], corrected: bool) -> list[dict[str, Any]]:
+    decimals = decimals_for(test.statistic for test in tests)
+    rows = []
+    for test in tests:
+        cells = {
+            "order": (test.order, str(test.order)),
+            "term": (None, ", ".join(map(printable, test.term))),
+            "base": (None, _base(test)),
+            "statistic": (test.statistic, _number(test.statistic, decimals)),
+            "ci_low": (test.ci_low, _number(test.ci_low, decimals)),
+            "ci_high": (test.ci_high, _number(test.ci_high, decimals)),
+            "p_value": (test.p_value, p_text(test.p_value)),
+            "p_adjusted": (test.p_adjusted, p_text(test.p_adjusted)),
+            "n_positive": (test.n_positive, f"{test.n_positive:,}"),
+            "share": (test.n_positive / test.n, f"{100 * test.n_positive / test.n:.1f} %"),
+            "beta_max": (test.beta_max, _number(test.beta_max, 4)),
+            "significant": (
+                int(test.significant),
+                f"significant {stars(test.p_adjusted)}".strip() if test.significant else "–",
+            ),
+        }
+        if not corrected:
+            del cells["p_adjusted"]
+        rows.append(
+            {
+                "significant": test.significant,
+                "cells": [
+                    {"key": key, "value": _plain(value), "text": text}
+                    for key, (value, text) in cells.items()
+                ],
+            }
+        )
+    return rows
+
+
+def _base(test: SetTest) -> str:
+    """What a set is tested over; long bases are counted."""
+    if len(test.base) > 4:
+        return f"{len(test.base)} others"
+    return ", ".join(map(printable, test.base)) or "nothing"
+
+
+def _plain(value: float | None) -> str:
+    """A number as JSON and spreadsheets write it; nothing where there is none."""
+    return "" if value is None or math.isnan(value) else f"{value:.6g}"
+
+
+def _gates(result: SFITResult) -> list[dict[str, str]]:
+    return [
+        {
+            "after_order": str(gate.after_order),
+            "found": listed(gate.found, 10) or "nothing",
+            "statistic": number(gate.statistic).replace("-", "−"),
+            "n_positive": f"{gate.n_positive:,} of {gate.n:,}",
+            "p_value": p_text(gate.p_value),
+            "verdict": "open: there is more to find" if gate.is_open else "closed",
+        }
+        for gate in result.gates
+    ]
+
+
+# --- what to keep in mind, and how to read it -----------------------------------------------
+
+
+def _caveats(parts: Sequence[tuple[str, SFITResult]]) -> list[str]:
+    """What applies to this result; once where it applies to all parts."""
+    of_parts = [(label, _caveats_of(result)) for label, result in parts]
+    counts: dict[str, list[str]] = {}
+    for label, caveats in of_parts:
+        for caveat in caveats:
+            counts.setdefault(caveat, []).append(label)
+    return [
+        caveat if len(labels) == len(parts) else f"{listed(labels, 4)}: {caveat}"
+        for caveat, labels in counts.items()
+    ]
+
+
+def _caveats_of(result: SFITResult) -> list[str]:
+    settings, tests = result.settings, result.tests
+    caveats = [f"{text[:1].upper()}{text[1:]}" for text in map(printable, result.caveats)]
+    if not tests:
+        return caveats
+    n = tests[0].n
+    if n < FEW_ROWS and not any("too few" in text for text in caveats):
+        needed = int(critical_count(n, settings.alpha))
+        caveats.append(
+            f"{n} rows are few: {needed} of them must improve before a set is significant, so "
+            "weaker effects are missed."
+        )
+    if settings.correction is None and len(tests) >= MANY_TESTS:
+        caveats.append(
+            f"{len(tests):,} sets were tested at level {number(settings.alpha)} without a "
+            "correction: some may be significant by chance. Decide again with "
+            'result.at(correction="fdr_by").'
+        )
+    tied = [test for test in tests if test.ci_low == test.statistic == test.ci_high]
+    if tied:
+        names = ["(" + ", ".join(test.term) + ")" for test in tied]
+        caveats.append(
+            f"Ties: most rows change by the same amount for {listed(names, 4)}, so the interval is "
+            "a single point. A row without any change counts as not improved."
+        )
+    touching = [test for test in tests if test.significant and test.ci_low <= 0]
+    if touching:
+        caveats.append(
+            f"{len(touching)} significant {'set has' if len(touching) == 1 else 'sets have'} an "
+            "interval that holds zero: the test is one-sided, the interval two-sided."
+        )
+    if result.remainder:
+        caveats.append(
+            f"The gate after order {result.gates[-1].after_order} is open: all features together "
+            "predict better than those found. Search sets of more features with a larger max_order."
+        )
+    if any(test.significant and test.order > 1 for test in tests) and not settings.strict:
+        caveats.append(
+            "Sets of two and more features are significant sets, not proven interactions: "
+            "strict=True asks that a set improves on each of its parts."
+        )
+    return caveats
+
+
+def _reading(result: SFITResult) -> list[tuple[str, str]]:
+    """Terms of the table and what they mean, for this result."""
+    settings = result.settings
+    beta = max(settings.beta)
+    if settings.reference_origin == "refits":
+        compared = (
+            "The model predicts every test row twice: as it is, and fitted again without the "
+            "feature."
+        )
+    else:
+        compared = (
+            "The model predicts every test row twice: with the set shown on top of what stands "
+            "under Over, and without it. Features that are not shown are frozen at reference "
+            f"values ({settings.reference})."
+        )
+    less = ", less the share beta of the loss before" if beta else ""
+    certain = "whatever the data" if settings.interval == "exact" else "approximately"
+    reading = [
+        ("What is compared", compared),
+        (
+            "Median and interval",
+            f"Reduction of the loss ({settings.loss}) from row to row{less}; above zero the set "
+            f"helps. The interval covers the true median with probability "
+            f"{percent(settings.coverage)}, {certain}.",
+        ),
+        (
+            "Rows improved",
+            f"Rows whose loss falls{f' by more than {percent(beta)}' if beta else ''}. The p-value "
+            "is the chance of so many or more if a row improved with probability 1/2: exact for "
+            "any model and any data.",
+        ),
+        ("Stars", "*** p below 0.001, ** below 0.01, * below 0.05."),
+        (
+            "beta max",
+            "The set stays significant, without a correction, for every beta below this number: "
+            "the larger, the stronger the finding.",
+        ),
+    ]
+    if len({test.order for test in result.tests}) > 1:
+        reading.append(
+            (
+                "Orders",
+                "Sets of different orders are compared with different bases: compare their numbers "
+                "within an order only.",
+            )
+        )
+    if result.gates:
+        reading.append(
+            (
+                "Gate",
+                "Asks whether all features together predict better than those found so far. Open: "
+                "there is more to find. Closed is no proof that nothing is left.",
+            )
+        )
+    return reading
+
+
+# --- how it was made ------------------------------------------------------------------------
+
+
+def _settings(result: SFITResult) -> list[tuple[str, str]]:
+    s = result.settings
+    rows = [(name, printable(value)) for name, value in facts(result)]
+    rows += [
+        ("Largest order", str(s.max_order)),
+        ("Given", listed(s.given) or "nothing"),
+        ("Always on", listed(s.always_on) or "nothing"),
+        ("Partners", s.partners + (f", the first {s.n_partners}" if s.n_partners else "")),
+        ("Exhaustive", "yes" if s.exhaustive else "no"),
+        ("Strict", "yes" if s.strict else "no"),
+        ("Masked in", f"{s.space} columns"),
+    ]
+    choice = result.beta_choice
+    if choice is not None:
+        rows.append(
+            (
+                "Choice of beta",
+                f"{choice.n_models} random models on {choice.n_rows:,} rows, seed {choice.seed}",
+            )
+        )
+    else:
+        rows.append(("Seed", "none: nothing was drawn at random"))
+    if "seconds" in result.run:
+        rows.append(("Time", _seconds(result.run["seconds"])))
+    return rows
+
+
+def _stages(run: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Of each order and gate: its name, how predictions were made, and how long it took."""
+    stages = run.get("stages")
+    return [
+        (
+            printable(one.get("stage", "")),
+            printable(one.get("route", "")),
+            _seconds(one.get("seconds")),
+        )
+        for one in (stages if isinstance(stages, list | tuple) else ())
+        if isinstance(one, Mapping)
+    ]
+
+
+def _versions(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+    versions = run.get("versions")
+    items = versions.items() if isinstance(versions, Mapping) else ()
+    return [(printable(name), printable(version)) for name, version in items]
+
+
+def _seconds(value: Any) -> str:
+    """A time; `run` is not checked when it is read from a file, and may hold anything."""
+    return f"{value:.2f} s" if isinstance(value, int | float) else "unknown"

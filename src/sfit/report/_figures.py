@@ -1,0 +1,242 @@
+"""Displays as SVG that a page can hold: without styles and scripts, with tooltips."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from sfit._result import PartitionedResult, SetTest, SFITResult
+from sfit.exceptions import MissingDependencyError
+from sfit.plotting import (
+    BetaCurveDisplay,
+    ImportanceDisplay,
+    InteractionDisplay,
+    PartsDisplay,
+    SignificanceBetaDisplay,
+)
+from sfit.plotting._style import sentence, short_set
+
+WIDTH = 11.0
+"""Inches of a figure that is as wide as the page."""
+
+SVG = "http://www.w3.org/2000/svg"
+PIXELS_PER_POINT = 96 / 72
+LINK = "{http://www.w3.org/1999/xlink}href"
+
+Tips = dict[str, str]
+"""From the id of a mark to what its tooltip says."""
+
+
+class Figure(NamedTuple):
+    """A picture with its words."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+def figures(result: SFITResult, name: str) -> list[Figure]:
+    """The pictures of one result; `name` keeps their ids apart from those of others."""
+    if not result.tests:
+        return []
+    found = [importance(result, f"{name}-importance")]
+    if any(len(test.term) == 2 for test in result.tests):
+        found.append(_pairs(result, f"{name}-pairs"))
+    if not all(math.isnan(test.beta_max) for test in result.tests):
+        found.append(_carries(result, f"{name}-carries"))
+    if result.beta_choice is not None:
+        found.append(_choice(result, f"{name}-choice"))
+    return found
+
+
+def importance(result: SFITResult, name: str, width: float = WIDTH) -> Figure:
+    """The importance plot."""
+    display = ImportanceDisplay(result)
+    with _canvas(width, display.height) as ax:
+        display.plot(ax)
+        tips: Tips = {}
+        for own, tests in zip(display.axes_, display.shown, strict=True):
+            _cover_rows(own, range(len(tests)), tests, tips)
+        return Figure(
+            "Importance",
+            "Median reduction of the loss with its interval. Filled and coloured: significant. "
+            "Open and grey: not.",
+            _svg(ax.figure, name, tips, "Medians and intervals of the sets tested"),
+        )
+
+
+def parts_side_by_side(result: PartitionedResult, name: str, width: float = WIDTH) -> Figure:
+    """The parts of a partitioned result."""
+    display = PartsDisplay(result)
+    with _canvas(width, display.height) as ax:
+        display.plot(ax)
+        tips: Tips = {}
+        for own, (_, tests) in zip(display.axes_, display.drawn(), strict=True):
+            rows = [display.features.index(test.term[0]) for test in tests]
+            _cover_rows(own, rows, tests, tips)
+        return Figure(
+            "Parts side by side",
+            "Each feature alone, part by part, on one scale. Filled and coloured: significant.",
+            _svg(ax.figure, name, tips, "First-order tests of all parts"),
+        )
+
+
+def _pairs(result: SFITResult, name: str) -> Figure:
+    display = InteractionDisplay(result)
+    with _canvas(*display.size) as ax:
+        display.plot(ax)
+        tips: Tips = {}
+        for (row, column), test in display.shown.items():
+            _cover(ax, (column - 0.5, row - 0.5), 1, ax.transData, sentence(test), tips)
+        return Figure(
+            "Pairs",
+            "Median reduction of the loss by each pair that was tested; significant pairs are "
+            "filled and bold.",
+            _svg(ax.figure, name, tips, "Pairs of features as a matrix"),
+        )
+
+
+def _carries(result: SFITResult, name: str) -> Figure:
+    display = SignificanceBetaDisplay(result)
+    with _canvas(WIDTH, display.height) as ax:
+        display.plot(ax)
+        tips: Tips = {}
+        for row, test in enumerate(display.shown):
+            text = f"{short_set(test.term, len(test.term))}\nsignificant below beta = "
+            _cover(
+                ax,
+                (0, row - 0.5),
+                1,
+                ax.get_yaxis_transform(),
+                f"{text}{test.beta_max:.3g}",
+                tips,
+            )
+        return Figure(
+            "How far the findings carry",
+            "Each set is significant, without a correction, for every beta below its point.",
+            _svg(ax.figure, name, tips, "Largest beta at which each set is significant"),
+        )
+
+
+def _choice(result: SFITResult, name: str) -> Figure:
+    with _canvas(0.65 * WIDTH, 3.6) as ax:
+        BetaCurveDisplay.from_result(result, ax=ax)
+        return Figure(
+            "How beta was chosen",
+            "Share of tests of random models that reject, against beta: the smallest beta at which "
+            "it is below alpha was taken.",
+            _svg(ax.figure, name, {}, "Rejection rate of random models against beta"),
+        )
+
+
+@contextmanager
+def _canvas(width: float, height: float) -> Iterator[Any]:
+    """Axes of a figure that pyplot does not know, in matplotlib's own style, not the user's."""
+    try:
+        import matplotlib.figure
+        import matplotlib.style
+    except ImportError as error:
+        raise MissingDependencyError(
+            'reports need matplotlib and Jinja2: pip install "sfit[report]".'
+        ) from error
+    look = {"svg.fonttype": "none", "svg.hashsalt": "sfit", "axes.linewidth": 0.6}
+    with matplotlib.style.context(["default", look]), warnings.catch_warnings():
+        # Names in other scripts are drawn by the browser, which has fonts for them.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield matplotlib.figure.Figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def _cover_rows(ax: Any, rows: Iterable[int], tests: Iterable[SetTest], tips: Tips) -> None:
+    for row, test in zip(rows, tests, strict=True):
+        _cover(ax, (0, row - 0.5), 1, ax.get_yaxis_transform(), sentence(test), tips)
+
+
+def _cover(ax: Any, corner: Any, width: float, transform: Any, text: str, tips: Tips) -> None:
+    """An invisible rectangle that carries a tooltip: easier to hit than a mark."""
+    from matplotlib.patches import Rectangle
+
+    key = f"tip-{len(tips)}"
+    tips[key] = text
+    ax.add_patch(Rectangle(corner, width, 1, transform=transform, fill=False, linewidth=0, gid=key))
+
+
+def _svg(figure: Any, name: str, tips: Tips, label: str) -> str:
+    """The figure as an SVG element that brings no style and no script.
+
+    What matplotlib writes as styles becomes attributes, because the page's policy forbids inline
+    styles; black becomes the colour of the text around; ids start with `name`.
+    """
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    root = ElementTree.fromstring(buffer.getvalue())  # noqa: S314 - just written by matplotlib
+    for element in list(root):
+        if element.tag == f"{{{SVG}}}metadata":
+            root.remove(element)
+    for element in root.iter():
+        for child in list(element):
+            if child.tag == f"{{{SVG}}}style":
+                element.remove(child)
+        _plain_attributes(element)
+        key = element.get("id", "")
+        if key in tips:
+            element.set("class", "tip")
+            element.set("pointer-events", "all")
+            title = ElementTree.Element(f"{{{SVG}}}title")
+            title.text = tips[key]
+            element.insert(0, title)
+    _own_ids(root, name)
+    left, top, width, height = map(float, str(root.get("viewBox")).split())
+    root.attrib = {
+        "viewBox": f"{left:g} {top:g} {width:g} {height:g}",
+        "width": f"{width * PIXELS_PER_POINT:.0f}",
+        "height": f"{height * PIXELS_PER_POINT:.0f}",
+        "role": "img",
+        "aria-label": label,
+        "font-family": "inherit",
+        "fill": "currentColor",
+    }
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(f"{{{SVG}}}")
+    text = ElementTree.tostring(root, encoding="unicode")
+    return text.replace("<svg ", f'<svg xmlns="{SVG}" ', 1)
+
+
+def _plain_attributes(element: Any) -> None:
+    """Styles as attributes; links without a namespace; black as the colour of the text."""
+    for declaration in element.attrib.pop("style", "").split(";"):
+        name, _, value = (part.strip() for part in declaration.partition(":"))
+        if name == "font":
+            size = re.search(r"([\d.]+)px", value)
+            element.set("font-size", size.group(1) if size else "10")
+            if re.search(r"\b(bold|700)\b", value):
+                element.set("font-weight", "bold")
+        elif name and name != "font-family":
+            element.set(name, value)
+    if element.get("transform", "").startswith("rotate(-0 "):
+        del element.attrib["transform"]
+    if LINK in element.attrib:
+        element.set("href", element.attrib.pop(LINK))
+    for name in ("fill", "stroke"):
+        if element.get(name) in ("#000000", "black"):
+            element.set(name, "currentColor")
+
+
+def _own_ids(root: Any, name: str) -> None:
+    """Keep only ids that are referred to, with a prefix of our own."""
+    used: dict[str, str] = {}
+    for element in root.iter():
+        for key, value in element.attrib.items():
+            for found in re.findall(r"url\(#([^)]+)\)|^#(.+)$", value):
+                used.setdefault(found[0] or found[1], f"{name}-{len(used)}")
+            if key in ("clip-path", "href"):
+                element.set(key, re.sub(r"#([^)]+)", lambda m: f"#{used[m.group(1)]}", value))
+    for element in root.iter():
+        key = element.attrib.pop("id", None)
+        if key in used:
+            element.set("id", used[key])

@@ -1,0 +1,94 @@
+"""The report as one page that needs nothing else, and as Markdown."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from sfit._result import PartitionedResult, SFITResult
+from sfit.exceptions import MissingDependencyError
+from sfit.report._describe import describe
+from sfit.report._figures import figures, parts_side_by_side
+
+# Nothing from outside, and no script or style but the page's own two, known by their hashes: were a
+# name ever to get past the escaping, the browser would still not run it.
+POLICY = (
+    "default-src 'none'; script-src {script}; style-src {style}; img-src data:; base-uri 'none'; "
+    "form-action 'none'; require-trusted-types-for 'script'"
+)
+
+MOST_PARTS_IN_FULL = 6
+"""Of more parts than these only the importance plots are drawn, to keep the page small."""
+
+
+def as_page(result: SFITResult | PartitionedResult) -> str:
+    """The whole report as HTML."""
+    template = _environment().get_template("page.html.jinja")
+    style, script = _file("page.css"), _file("page.js")
+    report = describe(result)
+    for number, (part, own) in enumerate(zip(report["parts"], _results(result), strict=True), 1):
+        drawn = figures(own, f"p{number}")
+        part["figures"] = drawn if len(report["parts"]) <= MOST_PARTS_IN_FULL else drawn[:1]
+    overview = parts_side_by_side(result, "all") if isinstance(result, PartitionedResult) else None
+    return template.render(
+        report,
+        overview=overview,
+        style=_unescaped(style),
+        script=_unescaped(script),
+        policy=POLICY.format(script=_hash(script), style=_hash(style)),
+        unescaped=_unescaped,
+    )
+
+
+def as_markdown(result: SFITResult | PartitionedResult) -> str:
+    """The report as Markdown, without pictures."""
+    # Every expression of the template passes through `_in_markdown`.
+    environment = _environment().overlay(autoescape=False, finalize=_in_markdown)
+    return environment.get_template("page.md.jinja").render(describe(result))
+
+
+def _results(result: SFITResult | PartitionedResult) -> list[SFITResult]:
+    return [part for _, part in result.parts] if isinstance(result, PartitionedResult) else [result]
+
+
+@cache
+def _environment() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise MissingDependencyError(
+            'reports need Jinja2 and matplotlib: pip install "sfit[report]".'
+        ) from error
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("sfit.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+def _file(name: str) -> str:
+    folder = resources.files("sfit.report").joinpath("templates")
+    return folder.joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _unescaped(text: str) -> Any:
+    """Text of our own that is markup, a style or a script already."""
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704 - never the user's
+
+
+def _in_markdown(value: Any) -> str:
+    """Text that Markdown shows as it is, also in a table."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|~$&])", r"\\\1", str(value))

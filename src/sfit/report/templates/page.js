@@ -1,0 +1,133 @@
+"use strict";
+
+// Light or dark: what the reader chose, else what the system says.
+(() => {
+  const root = document.documentElement;
+  const button = document.getElementById("theme");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme || (system.matches ? "dark" : "light")) === "dark";
+  const name = () => { button.textContent = isDark() ? "Light" : "Dark"; button.setAttribute("aria-label", `Switch to the ${isDark() ? "light" : "dark"} theme`); };
+  const remember = (theme) => { try { localStorage.setItem("sfit-theme", theme); } catch { /* private mode */ } };
+  try { const kept = localStorage.getItem("sfit-theme"); if (kept === "dark" || kept === "light") root.dataset.theme = kept; } catch { /* private mode */ }
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    remember(root.dataset.theme);
+    name();
+  });
+  system.addEventListener("change", name);
+  button.hidden = false;
+  name();
+})();
+
+// Tables: sort by any column, filter by name or verdict, copy what is shown.
+for (const block of document.querySelectorAll(".block:has(table.sets)")) {
+  const table = block.querySelector("table.sets");
+  const body = table.tBodies[0];
+  const headers = [...table.tHead.rows[0].cells];
+  const rows = [...body.rows];
+  const [search, significant, copy, status] = ["[type=search]", "[type=checkbox]", ".copy", ".status"]
+    .map((selector) => block.querySelector(selector));
+  const value = (row, column) => {
+    const cell = row.cells[column];
+    if (!("v" in cell.dataset)) return cell.textContent.toLowerCase();
+    return cell.dataset.v === "" ? NaN : Number(cell.dataset.v.replace("inf", "Infinity"));
+  };
+
+  const compare = (a, b) => {
+    if (typeof a === "string") return a.localeCompare(b, undefined, { numeric: true });
+    // What has no number comes last, whichever way the others go.
+    return a - b;
+  };
+  const sort = (column) => {
+    const header = headers[column];
+    const ascending = header.getAttribute("aria-sort") === "descending"
+      || (header.getAttribute("aria-sort") === "none" && header.classList.contains("name"));
+    for (const other of headers) other.setAttribute("aria-sort", "none");
+    header.setAttribute("aria-sort", ascending ? "ascending" : "descending");
+    const keyed = rows.map((row) => [value(row, column), row]);
+    const missing = keyed.filter(([key]) => Number.isNaN(key));
+    const present = keyed.filter(([key]) => !Number.isNaN(key));
+    present.sort(([a], [b]) => (ascending ? compare(a, b) : compare(b, a)));
+    body.append(...[...present, ...missing].map(([, row]) => row));
+  };
+  headers.forEach((header, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = header.textContent;
+    button.addEventListener("click", () => sort(column));
+    // On paper the plain words: a header that is repeated on the next page has no buttons.
+    const words = document.createElement("span");
+    words.className = "on-paper";
+    words.textContent = header.textContent;
+    header.replaceChildren(button, words);
+    header.setAttribute("aria-sort", "none");
+  });
+
+  const filter = () => {
+    const words = search.value.toLowerCase();
+    let shown = 0;
+    for (const row of rows) {
+      const names = row.querySelector("th").textContent.toLowerCase();
+      row.hidden = !names.includes(words) || (significant.checked && !row.classList.contains("yes"));
+      shown += !row.hidden;
+    }
+    status.textContent = `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")} sets`;
+  };
+  search.addEventListener("input", filter);
+  significant.addEventListener("change", filter);
+
+  // A name that starts like a formula would be run by a spreadsheet: a quote keeps it text.
+  const text = (cell) => cell.textContent.replace(/^\s*[=+\-@]/, "'$&");
+  const field = (cell) => {
+    const plain = "v" in cell.dataset ? cell.dataset.v : text(cell);
+    return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+  };
+  const put = async (csv) => {
+    try {
+      await navigator.clipboard.writeText(csv);
+    } catch {
+      const area = document.createElement("textarea");
+      area.value = csv;
+      document.body.append(area);
+      area.select();
+      const done = document.execCommand("copy");
+      area.remove();
+      if (!done) throw new Error("the browser refused");
+    }
+  };
+  copy.addEventListener("click", async () => {
+    const shown = [...body.rows].filter((row) => !row.hidden);
+    const lines = [headers.map((header) => header.dataset.key).join(",")];
+    for (const row of shown) lines.push([...row.cells].map(field).join(","));
+    try {
+      await put(`${lines.join("\r\n")}\r\n`);
+      status.textContent = `${shown.length.toLocaleString("en")} rows copied`;
+    } catch {
+      status.textContent = "The browser does not let this page copy: select the table instead.";
+    }
+    copy.focus();
+  });
+
+  block.querySelector(".tools").hidden = false;
+  filter();
+}
+
+// Tooltips: at once and in full, instead of the browser's own.
+(() => {
+  const box = document.getElementById("tip");
+  for (const mark of document.querySelectorAll(".tip")) {
+    const title = mark.querySelector("title");
+    mark.dataset.tip = title.textContent;
+    title.remove();
+    mark.addEventListener("pointermove", (event) => {
+      box.textContent = mark.dataset.tip;
+      box.hidden = false;
+      const left = Math.min(event.clientX + 14, innerWidth - box.offsetWidth - 8);
+      const below = event.clientY + 18;
+      const top = below + box.offsetHeight > innerHeight ? event.clientY - box.offsetHeight - 12 : below;
+      box.style.left = `${Math.max(left, 8)}px`;
+      box.style.top = `${top}px`;
+    });
+    mark.addEventListener("pointerleave", () => { box.hidden = true; });
+  }
+})();

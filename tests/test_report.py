@@ -1,0 +1,414 @@
+"""The report: what it says, that it needs nothing else, and that names are only ever text."""
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import sfit
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+from hostile import HOSTILE, hostile_result
+
+from sfit.report._describe import decimals_for, describe, listed, p_text
+
+VOID = {"meta", "link", "br", "input"}
+
+
+class Page(HTMLParser):
+    """Elements of a page with their attributes and text, and whether its tags are balanced."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open, self.texts = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return sfit.simulate.interactions(10_000, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def second(rows):
+    return sfit.feature_significance(
+        sfit.simulate.interactions_mean, *rows, max_order=2, beta=(0.01, 0.001)
+    )
+
+
+@pytest.fixture(scope="module")
+def parts(rows):
+    X, y = rows
+    by = np.where(X["X6"] > 0, "above", "below")
+    return sfit.feature_significance(sfit.simulate.interactions_mean, X, y, by=by)
+
+
+@pytest.fixture(scope="module")
+def nothing():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    return sfit.feature_significance(lambda z: 0 * z[:, 0], X, X[:, 0])
+
+
+# --- the page -------------------------------------------------------------------------------
+
+
+def test_the_page_says_it_all(second, tmp_path):
+    """Finding, table, gates, settings, versions, rows, time, routes, caveats, how to read."""
+    path = tmp_path / "report.html"
+    html = second.to_html(path)
+    assert path.read_text(encoding="utf-8") == html + "\n"
+    page = Page(html)
+    assert page.open == []
+    text = page.text
+    for words in (
+        "5 of 7 features are significant: X1, X2, X3, X4 and X5.",
+        "The strongest is X1: shown to the model alone, it lowers the loss on",
+        "open: there is more to find",
+        "absolute_error",
+        "10,000",
+        f"sfit {sfit.__version__}",
+        "numpy",
+        "Route and time",
+        "Keep in mind",
+        "reference values were taken from the test rows".capitalize(),
+        "How to read this",
+        "Seed",
+    ):
+        assert words in text, words
+    assert html.count("<svg ") == 3
+    assert len(re.findall(r'<th scope="row"', html)) == len(second.tests)
+
+
+def test_nothing_comes_from_outside(second, parts):
+    """No address of anything to load, no inline style, no event handler; the policy forbids all."""
+    for result in (second, parts):
+        html = result.to_html()
+        page = Page(html)
+        for tag, attrs in page.elements:
+            assert "style" not in attrs and "src" not in attrs, tag
+            assert not [name for name in attrs if name.startswith("on")]
+            if "href" in attrs:
+                assert attrs["href"].startswith("#") or attrs["href"] == "data:,"
+        assert "@import" not in html and "url(http" not in html
+        [policy] = [
+            attrs["content"]
+            for attrs in page.all("meta")
+            if attrs.get("http-equiv") == "Content-Security-Policy"
+        ]
+        assert policy.startswith("default-src 'none'; ")
+        assert "unsafe" not in policy
+        for tag in ("script", "style"):
+            [inline] = re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
+            digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+            assert f"{tag}-src 'sha256-{digest}'" in policy
+
+
+def test_ids_are_unique_and_referred_to(second, parts):
+    """Several pictures on one page: each has ids of its own."""
+    for result in (second, parts):
+        page = Page(result.to_html())
+        ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+        assert len(set(ids)) == len(ids)
+        links = [
+            attrs["href"][1:] for _, attrs in page.elements if attrs.get("href", "")[:1] == "#"
+        ]
+        clips = [attrs["clip-path"][5:-1] for _, attrs in page.elements if "clip-path" in attrs]
+        assert {*links, *clips} <= {*ids}
+
+
+def test_hostile_names_are_only_ever_text():
+    """Markup, formulas, quotes, control characters, text turned around: shown, never obeyed."""
+    result = hostile_result()
+    html = result.to_html()
+    page = Page(html)
+    harmless = "a body button dd defs div dl dt figcaption figure footer g h1 h2 h3 head header html input label li link main meta p path script section span strong style svg table tbody td text th thead title tr tspan ul use clippath rect"
+    assert {tag for tag, _ in page.elements} <= set(harmless.split())
+    assert page.open == []
+    assert len(page.all("script")) == len(page.all("style")) == 1
+    assert "<script>alert(1)</script>" in page.text
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", html)
+    html.encode("utf-8")
+    by = np.resize(HOSTILE, 400)
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    parts = sfit.feature_significance(lambda z: z[:, 0], X, X[:, 0] + 1, by=by)
+    again = Page(parts.to_html())
+    assert len(again.all("script")) == 1 and again.open == []
+
+
+def test_size_for_many_features():
+    """Under 1 MB for 100 features, also with all their pairs; what is left out is counted."""
+    rng = np.random.default_rng(0)
+    names = [f"a_rather_long_name_of_a_feature_{number:03d}" for number in range(100)]
+    X = pd.DataFrame(rng.normal(size=(300, 100)), columns=names)
+    weights = np.linspace(1, 0, 100)
+
+    def model(frame):
+        return np.asarray(frame) @ weights
+
+    y = model(X) + rng.normal(size=300)
+    first = sfit.feature_significance(model, X, y)
+    # All pairs, with the numbers of one of their members: the page does not predict anything.
+    pairs = [
+        replace(one, order=2, term=(*one.term, *other.term), significant=False)
+        for one, other in combinations(first.tests, 2)
+    ]
+    result = replace(first, tests=(*first.tests, *pairs))
+    assert len(result.tests) == 5_050
+    html = result.to_html()
+    assert len(html.encode()) < 1_000_000
+    assert "4,450 more sets are not in this table" in html
+    assert all(f">{name}<" in html for name in names)
+    assert len(first.to_html().encode()) < 200_000
+
+
+def test_equal_results_give_equal_pages(second):
+    """Nothing on the page depends on the moment or on the user's style."""
+    import matplotlib.pyplot as plt
+
+    html = second.to_html()
+    with plt.style.context("dark_background"):
+        assert second.to_html() == html
+    assert sfit.SFITResult.from_json(second.to_json()).to_html() == html
+    assert plt.get_fignums() == []
+
+
+def test_a_run_that_says_anything(second):
+    """How a result came about is not checked when it is read: odd entries do no harm."""
+    odd = {
+        "seconds": "<b>",
+        "stages": [3, {"stage": "<i>", "route": None, "seconds": "x"}],
+        "versions": {"<u>": ["1"]},
+    }
+    for run in (odd, {"stages": "abc", "versions": 7}, {}):
+        page = Page(replace(second, run=run).to_html())
+        assert not {"b", "i", "u"} & {tag for tag, _ in page.elements}
+        assert ("Time unknown" in page.text) == (run is odd)
+
+
+def test_three_orders_and_many_parts_fit_on_a_page():
+    """A third order has axes and a colour of its own; of many parts the importance is drawn."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(2_000, 3))
+
+    def product(z):
+        return z[:, 0] * z[:, 1] * z[:, 2]
+
+    third = sfit.feature_significance(product, X, product(X), reference=0, max_order=3)
+    html = third.to_html()
+    assert "Order 3: sets of 3" in html and "#9922ee" in html[html.index("<svg ") :]
+    parts = sfit.feature_significance(product, X, product(X), by=np.resize(np.arange(10), 2_000))
+    page = parts.to_html()
+    assert page.count("<svg ") == 11
+    assert page.count('class="label"') == 10
+
+
+def test_marks_have_tooltips(second):
+    """Every row of the importance plot tells its numbers; the picture is named for readers."""
+    html = second.to_html()
+    first = html[html.index("<svg ") : html.index("</svg>")]
+    assert first.count("<title>") == len(second.tests)
+    assert "rows improve, p = " in first
+    assert 'role="img" aria-label="Medians and intervals of the sets tested"' in first
+    assert "style" not in first
+
+
+# --- the finding ----------------------------------------------------------------------------
+
+
+def test_findings_of_other_results(nothing, parts, rows):
+    """Nothing found, parts, the rest given, refits: two sentences each."""
+    first, second = describe(nothing)["finding"]
+    assert first == "None of 3 features is significant."
+    assert "on 0 of 100 rows, and 59 would be needed." in second
+    assert describe(parts)["finding"] == [
+        "X1 and X3 are significant in all 2 parts by part.",
+        "No feature is significant in only some of them.",
+    ]
+    X, y = rows
+    rest = sfit.feature_significance(sfit.simulate.interactions_mean, X, y, given="rest")
+    assert "shown to the model beside all the others, it lowers" in describe(rest)["finding"][1]
+    loco = sfit.loco_significance(LinearRegression(), X[:500], y[:500], X[500:900], y[500:900])
+    assert "fitted with it, the model loses less on" in describe(loco)["finding"][1]
+    assert "Nothing" not in loco.to_html()
+
+
+def test_parts_that_differ():
+    """What is significant in some parts only is told with the parts."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(1_000, 2)), columns=["a", "b"])
+    group = np.resize(["u", "v"], 1_000)
+
+    def model(frame):
+        return frame["a"].to_numpy() + 2 * frame["b"].to_numpy() * frame["in_v"].to_numpy()
+
+    frame = X.assign(in_v=(group == "v").astype(float))
+    parts = sfit.feature_significance(
+        model, frame, model(frame), by=group, always_on=["in_v"], reference=0
+    )
+    first, second = describe(parts)["finding"]
+    assert first.startswith("a is significant in all 2 parts")
+    assert second == "Significant in only some of them: b (v)."
+    html = parts.to_html()
+    assert html.count('class="label"') == 2
+    assert Page(html).open == []
+
+
+def test_caveats_are_those_that_apply(second, nothing, rows):
+    """Derived from the result, and only then."""
+
+    def caveats(result):
+        return " ".join(describe(result)["caveats"])
+
+    X, y = rows
+    model = sfit.simulate.interactions_mean
+    few = caveats(sfit.feature_significance(model, X[:60], y[:60], reference=X))
+    assert "60 rows are few: 37 of them must improve" in few
+    assert "reference" not in few
+    assert "taken from the test rows" in caveats(second)
+    assert "without a correction" in caveats(second)
+    assert "without a correction" not in caveats(second.at(correction="fdr_by"))
+    assert "not proven interactions" in caveats(second)
+    one = sfit.feature_significance(model, X, y, reference=X)
+    assert "The gate after order 1 is open" in caveats(one)
+    assert "few" not in caveats(one) and "interactions" not in caveats(one)
+    constant = sfit.feature_significance(
+        lambda frame: model(frame) + 0 * frame["c"].to_numpy(), X.assign(c=1.0), y
+    )
+    assert "Constant over these rows" in caveats(constant)
+    assert "Ties:" not in caveats(one)
+    tied = sfit.feature_significance(lambda z: 0 * z[:, 0], np.eye(300)[:, :2], np.ones(300))
+    assert "Ties:" in caveats(tied)
+
+
+def test_an_interval_that_holds_zero_is_explained():
+    """One-sided test, two-sided interval: the page says why both can be."""
+    signs = np.r_[np.ones(59), -np.ones(41)]
+    X = np.c_[np.ones(100), np.zeros(100)] * signs[:, None]
+    result = sfit.feature_significance(
+        lambda z: np.abs(z[:, 0]) * 0.5, X, signs + 0.0, reference=0, beta=0
+    )
+    [test] = [test for test in result.tests if test.term == ("x0",)]
+    assert test.significant and test.ci_low <= 0
+    assert "interval that holds zero" in " ".join(describe(result)["caveats"])
+
+
+# --- numbers and words ------------------------------------------------------------------------
+
+
+def test_numbers_of_a_column_have_the_same_decimals(second):
+    """So that they line up; a true minus sign."""
+    rows = describe(second)["parts"][0]["rows"]
+    texts = [cell["text"] for row in rows for cell in row["cells"] if cell["key"] == "statistic"]
+    decimals = {len(text.partition(".")[2]) for text in texts if "e" not in text}
+    assert len(decimals) == 1
+    assert any(text.startswith("−") for text in texts)
+    assert "-" not in "".join(texts)
+    assert [decimals_for(v) for v in ([1.0], [123.0], [0.05], [0.0], [1e-12], [np.inf])] == [
+        2,
+        0,
+        4,
+        2,
+        6,
+        2,
+    ]
+
+
+def test_p_values_in_words():
+    """Four decimals, then magnitudes, then a bound where a float ends."""
+    assert [p_text(p) for p in (1.0, 0.0123456, 0.001, 2.9e-242, 0.0)] == [
+        "1.0000", "0.0123", "0.0010", "2.9e−242", "< 1e−300",
+    ]  # fmt: skip
+
+
+def test_lists_in_sentences():
+    """Commas, an "and", and a count where there are many."""
+    assert listed([]) == ""
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert listed(list("abcdefgh"), 3) == "a, b, c and 5 more"
+
+
+# --- Markdown and notebooks -------------------------------------------------------------------
+
+
+def test_markdown_has_the_table_and_escapes(second, parts, tmp_path):
+    """One row per set; bars, stars and brackets of names do not break it."""
+    path = tmp_path / "report.md"
+    text = second.to_markdown(path)
+    assert path.read_text(encoding="utf-8") == text + "\n"
+    rows = [line for line in text.splitlines() if line.startswith("| ") and line.count("|") > 9]
+    assert len(rows) == len(second.tests) + 2
+    assert len({line.count("|") for line in rows}) == 1
+    assert r"significant \*\*\*" in text
+    hostile = hostile_result().to_markdown()
+    assert "<script" not in hostile.replace(r"\<script", "")
+    assert "## part = above" in parts.to_markdown()
+
+
+def test_the_notebook_shows_table_and_plot(second, parts):
+    """Both, without a style or script, in the notebook's own colours."""
+    html = second._repr_html_()
+    assert html.count("<table>") == html.count("<svg ") == 1
+    assert "currentColor" in html and "<style" not in html and "<script" not in html
+    assert Page(html).open == []
+    both = parts._repr_html_()
+    assert (both.count("<table>"), both.count("<svg ")) == (2, 1)
+    assert "<script" not in hostile_result()._repr_html_()
+
+
+def test_without_the_extras(monkeypatch, second):
+    """Without matplotlib a notebook still shows the table; a page says what to install."""
+    import builtins
+    import importlib.util
+
+    from sfit.exceptions import MissingDependencyError
+    from sfit.report import _page
+
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.split(".")[0] in ("matplotlib", "jinja2"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(
+        "sfit.report._notebook.find_spec",
+        lambda name: None if name == "matplotlib" else found(name),
+    )
+    _page._environment.cache_clear()
+    assert "<svg" not in second._repr_html_()
+    with pytest.raises(MissingDependencyError, match=r"pip install \"sfit\[report\]\""):
+        second.to_html()
+    with pytest.raises(MissingDependencyError, match=r"pip install \"sfit\[plot\]\""):
+        second.plot()
