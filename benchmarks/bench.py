@@ -55,23 +55,23 @@ def run_case(case: Case, sizes: Sizes) -> list[dict[str, Any]]:
     return records
 
 
-def run(sizes: Sizes, only: str) -> dict[str, Any]:
-    """All cases, with what is needed to read their figures."""
+def run(sizes: Sizes, only: str, kept: Path) -> None:
+    """All cases, with what is needed to read their figures; kept after each, in case of a stop."""
     cases = [case for case in all_cases(sizes) if only in str(case)]
     started = time.perf_counter()
-    records = []
-    for number, case in enumerate(cases, start=1):
-        since = time.perf_counter() - started
-        print(f"[{number}/{len(cases)}, {since:.0f} s] {case}", file=sys.stderr, flush=True)
-        records += run_case(case, sizes)
-    return {
+    results: dict[str, Any] = {
         "sizes": asdict(sizes),
-        "seconds": time.perf_counter() - started,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "versions": {library: version(library) for library in LIBRARIES},
-        "records": records,
+        "records": [],
     }
+    for number, case in enumerate(cases, start=1):
+        since = time.perf_counter() - started
+        print(f"[{number}/{len(cases)}, {since:.0f} s] {case}", file=sys.stderr, flush=True)
+        results["records"] += run_case(case, sizes)
+        results["seconds"] = time.perf_counter() - started
+        kept.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> None:
@@ -85,8 +85,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / "results.json"
     if not options.page:
-        results = run(QUICK if options.quick else Sizes(), options.only)
-        kept.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        run(QUICK if options.quick else Sizes(), options.only, kept)
     results = json.loads(kept.read_text(encoding="utf-8"))
     draw(results, folder)
     write_page(results, folder / "RESULTS.md")

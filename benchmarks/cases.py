@@ -44,7 +44,7 @@ class Sizes:
 
 QUICK = Sizes(
     rows=(1_000, 4_000, 16_000),
-    features=(5, 10, 20),
+    features=(5, 10),
     network_features=12,
     pair_features=6,
     pair_rows=16_000,
@@ -85,9 +85,8 @@ def all_cases(sizes: Sizes) -> list[Case]:
             if central and model.startswith("torch"):
                 features = sizes.network_features
             whole = ((few,) if model == "torch 100-50-30" else (middle,)) if central else ()
-            cases.append(
-                Case("first order", model, features, sizes.rows, whole=whole, peers=(few, middle))
-            )
+            peers = (few, middle) if central else (middle,)
+            cases.append(Case("first order", model, features, sizes.rows, whole=whole, peers=peers))
     cat = Case(
         "first order", "CatBoost", middle_features, (middle,), whole=(middle,), peers=(middle,)
     )

@@ -49,8 +49,13 @@ class Subject:
 class Predictor(RegressorMixin, BaseEstimator):
     """A function in the clothes of an estimator, for peers that ask for one."""
 
-    def __init__(self, function=None):
+    def __init__(self, function=None, features=None):
         self.function = function
+        self.features = features
+
+    @property
+    def n_features_in_(self):
+        return self.features
 
     def __sklearn_is_fitted__(self):
         return True
@@ -91,7 +96,7 @@ def subject(name: str, features: int, *, one_hot: bool = False, train_rows: int)
         name=name,
         model=model,
         predict=predict,
-        estimator=model if own else Predictor(predict),
+        estimator=model if own else Predictor(predict, X.shape[1]),
         refits=own,
         train=(X, y),
         fit_seconds=seconds,
@@ -140,7 +145,7 @@ def unfitted(name: str, features: int) -> Any:
     if name == "scikit-learn MLP 100-50-30":
         from sklearn.neural_network import MLPRegressor
 
-        return MLPRegressor((100, 50, 30), max_iter=5, random_state=0)
+        return MLPRegressor(hidden_layer_sizes=(100, 50, 30), max_iter=5, random_state=0)
     if name == "logistic regression":
         from sklearn.linear_model import LogisticRegression
 
