@@ -40,7 +40,8 @@ def draw_passes(table: Table, path: Path) -> None:
     ax.set_xscale("log")
     ax.set_xlabel("passes: multiples of one prediction of all rows (ours: with the gate)")
     ax.grid(axis="x", alpha=0.3)
-    figure.legend(loc="outside upper center", ncols=4, fontsize=8, frameon=False)
+    if sizes:
+        figure.legend(loc="outside upper center", ncols=4, fontsize=8, frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

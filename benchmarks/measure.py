@@ -79,16 +79,14 @@ def on_growing_rows(call: Callable[[int], Any], n: int, seconds: float) -> tuple
     The rest is added at what the last added rows took each, so that what a call takes whatever its
     rows is not multiplied.
     """
-    rows = min(n, 10)
+    few = rows = min(n, 10)
     call(rows)  # late imports and compilers are nobody's cost
-    first = last = timed(lambda: call(rows))
-    slope = last.seconds / rows
-    while rows < n and last.seconds < max(seconds / 2, min(2 * first.seconds, 4 * seconds)):
-        previous, before = last, rows
+    first = last = timed(lambda: call(few))
+    while rows < n and (rows == few or last.seconds < max(seconds, min(2 * first.seconds, 4.0))):
         rows = min(n, int(rows * min(30.0, max(3.0, 0.8 * seconds / last.seconds))))
         last = timed(lambda rows=rows: call(rows))
-        slope = max(0.0, last.seconds - previous.seconds) / (rows - before)
-    return Run(last.seconds + slope * (n - rows), last.megabytes, None), rows
+    each = max(0.0, last.seconds - first.seconds) / max(1, rows - few)
+    return Run(last.seconds + each * (n - rows), last.megabytes, None), rows
 
 
 class Report:
@@ -142,7 +140,7 @@ def first_order(asked: Subject, X: Any, y: Any, case: Case, sizes: Sizes, report
     whole = n in case.whole
     opaque = asked.name == "opaque callable"
     one = timed(lambda: asked.predict(X))
-    loop_seconds = sizes.rounds_seconds * (2 if whole or opaque else 0.3)
+    loop_seconds = sizes.rounds_seconds * (0.6 if whole else 0.3)
     columns = p if opaque else max(3, min(p, int(loop_seconds / one.seconds)))
     terms = [(j * p // columns,) for j in range(columns)]
     calls = {
@@ -243,22 +241,18 @@ def report_slow(
 def report_peers(
     asked: Subject, X: Any, y: Any, one_pass: float, sizes: Sizes, report: Report
 ) -> None:
-    n = len(X)
-    for name, peer in methods.PEERS.items():
-        try:
-            run, rows = on_growing_rows(
-                lambda rows, peer=peer: peer(asked, X[:rows], y[:rows]), n, sizes.peer_seconds
-            )
-        except Exception as error:
-            report.failure(n, name, error)
-            continue
-        measured = None if rows == n else f"{rows:,} rows"
-        report_peer(report, n, name, run, one_pass, measured)
-    for name, measured in (("hidimstat LOCO", report_loco), ("sage", report_sage)):
+    peers = {
+        "permutation_importance": report_permutation,
+        "hidimstat PFI": report_pfi,
+        "hidimstat LOCO": report_loco,
+        "shap": report_shap,
+        "sage": report_sage,
+    }
+    for name, measured in peers.items():
         try:
             measured(asked, X, y, one_pass, sizes, report)
         except Exception as error:
-            report.failure(n, name, error)
+            report.failure(len(X), name, error)
 
 
 def report_peer(
@@ -267,6 +261,47 @@ def report_peer(
     passes = run.seconds / one_pass
     known = {"seconds": run.seconds, "passes": passes, "megabytes": run.megabytes}
     report(n, name, **known, measured=measured)
+
+
+def report_permutation(
+    asked: Subject, X: Any, y: Any, one_pass: float, sizes: Sizes, report: Report
+) -> None:
+    """Fewer rows and one repeat where time is short, in passes over those rows."""
+    n, p = X.shape
+    rows = min(n, max(1_000, int(n * sizes.peer_seconds / (p * one_pass))))
+    repeats = methods.REPEATS if rows == n else 1
+    pass_over_rows = min(timed(lambda: asked.predict(X[:rows])).seconds for _ in range(5))
+    run = timed(lambda: methods.permutation_importance(asked, X[:rows], y[:rows], repeats))
+    # One score of the rows as they are, then one for each feature and repeat.
+    passes = run.seconds / pass_over_rows * (methods.REPEATS * p + 1) / (repeats * p + 1)
+    measured = None if rows == n else f"{rows:,} rows, {repeats} of {methods.REPEATS} repeats"
+    scaled = Run(passes * one_pass, run.megabytes, None)
+    report_peer(report, n, "permutation_importance", scaled, one_pass, measured)
+
+
+def report_pfi(
+    asked: Subject, X: Any, y: Any, one_pass: float, sizes: Sizes, report: Report
+) -> None:
+    """All rows, fewer features where time is short."""
+    n, p = X.shape
+    features = min(p, max(1, int(sizes.peer_seconds / (methods.REPEATS * one_pass))))
+    methods.hidimstat_pfi(asked, X[:10], y[:10], 1)
+    run = timed(lambda: methods.hidimstat_pfi(asked, X, y, features))
+    seconds = run.seconds * (methods.REPEATS * p + 1) / (methods.REPEATS * features + 1)
+    measured = None if features == p else f"{features} of {p} features"
+    scaled = Run(seconds, run.megabytes, None)
+    report_peer(report, n, "hidimstat PFI", scaled, one_pass, measured)
+
+
+def report_shap(
+    asked: Subject, X: Any, y: Any, one_pass: float, sizes: Sizes, report: Report
+) -> None:
+    def call(rows: int) -> None:
+        methods.shap_values(asked, X[:rows])
+
+    run, rows = on_growing_rows(call, len(X), sizes.peer_seconds)
+    measured = None if rows == len(X) else f"{rows:,} rows"
+    report_peer(report, len(X), "shap", run, one_pass, measured)
 
 
 def report_loco(

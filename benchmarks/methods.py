@@ -1,11 +1,10 @@
 """The ways to ask which features matter: the paper's loop, ours, and the peers.
 
-Each peer is a function of the subject and some rows that does all of its work for them.
+Each peer is a function of the subject, some rows, and how much of its work to do on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +15,8 @@ from subjects import TREES, Subject
 import sfit
 
 BETA = 0.01
+REPEATS = 5
+"""Permutations of each feature, for the peers that permute."""
 
 
 def plain_loop(subject: Subject, X: Any, y: Any, terms: list[tuple[int, ...]]) -> list[int]:
@@ -71,19 +72,26 @@ def ours_beta(subject: Subject, X: Any, y: Any, **options: Any) -> sfit.BetaChoi
 # --- peers ----------------------------------------------------------------------------
 
 
-def permutation_importance(subject: Subject, X: Any, y: Any) -> None:
+def permutation_importance(subject: Subject, X: Any, y: Any, repeats: int) -> None:
     from sklearn.inspection import permutation_importance
 
     scoring = "neg_log_loss" if subject.classifies else "neg_mean_absolute_error"
     permutation_importance(
-        subject.estimator, X, y, n_repeats=5, scoring=scoring, random_state=0, n_jobs=1
+        subject.estimator, X, y, n_repeats=repeats, scoring=scoring, random_state=0, n_jobs=1
     )
 
 
-def hidimstat_pfi(subject: Subject, X: Any, y: Any) -> None:
+def hidimstat_pfi(subject: Subject, X: Any, y: Any, features: int) -> None:
+    """The first so many of the features."""
     from hidimstat import PFI
 
-    method = PFI(subject.estimator, n_permutations=5, random_state=0, **hidimstat_loss(subject))
+    method = PFI(
+        subject.estimator,
+        n_permutations=REPEATS,
+        features_groups={str(j): [j] for j in range(features)},
+        random_state=0,
+        **hidimstat_loss(subject),
+    )
     method.fit(X, y)
     method.importance(X, y)
 
@@ -96,7 +104,7 @@ def hidimstat_loss(subject: Subject) -> dict[str, Any]:
     return {"method": "predict", "loss": mean_absolute_error}
 
 
-def shap_values(subject: Subject, X: Any, y: Any) -> None:
+def shap_values(subject: Subject, X: Any) -> None:
     import shap
 
     if subject.name in TREES:
@@ -110,14 +118,6 @@ def shap_values(subject: Subject, X: Any, y: Any) -> None:
     background = shap.maskers.Independent(subject.train[0], max_samples=100)
     explainer = shap.PermutationExplainer(output, background, seed=0)
     explainer(X, max_evals=2 * X.shape[1] + 1, silent=True)
-
-
-PEERS: dict[str, Callable[[Subject, Any, Any], None]] = {
-    "permutation_importance": permutation_importance,
-    "hidimstat PFI": hidimstat_pfi,
-    "shap": shap_values,
-}
-"""Peers whose work grows with the rows they are given."""
 
 
 def hidimstat_loco(subject: Subject, X: Any, y: Any, rows: int) -> None:

@@ -98,6 +98,8 @@ def ratio(above: float | None, below: float | None) -> str:
 def equality(slow: dict[str, Any] | None) -> str:
     if slow is None or "error" in slow:
         return "-"
+    if not slow["same"] and slow["apart"] == 0:
+        return "every count"
     return "every bit" if slow["same"] else f"counts within {slow['apart'] * 1e5:.3g} in 100,000"
 
 
@@ -233,8 +235,9 @@ PEERS_TEXT = """In passes, on the same model and rows. None but hidimstat tests 
 scikit-learn's with 5 repeats, PFI hidimstat's with 5 permutations, LOCO hidimstat's with all its refits; shap is
 TreeExplainer for trees and the permutation explainer (one permutation per row, 100 background rows) for the others; sage
 is its permutation estimator with 512 background rows until it stops by itself. A ~ marks what was measured on a part and
-scaled in proportion: peers on as many rows as a second allows, the rest added at what the last rows took each; LOCO on
-one feature and on a part of the training rows; sage on the permutations that a few seconds allow, the number it needs
+scaled in proportion: permutation_importance on some of the rows with one repeat, against a pass over those; PFI on some
+of the features; LOCO on one feature and on a part of the training rows; shap on some of the rows, the others added at what
+those took each beyond a first few; sage on the permutations that a few seconds allow, the number it needs
 being its own forecast.
 """
 

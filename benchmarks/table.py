@@ -70,7 +70,8 @@ class Table:
         return sorted(points)
 
     def failures(self) -> list[Record]:
-        return [record for record in self.records if "error" in record]
+        errors = (record for record in self.records if "error" in record)
+        return [record for record in errors if not record["error"].startswith("does not apply")]
 
     def why_not(self, size: Size) -> str:
         record = self.find(size, "all", failed=True)
