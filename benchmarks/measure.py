@@ -5,9 +5,9 @@ Lines come as soon as they are known, so that a case that is ended for its time 
 
 from __future__ import annotations
 
+import ctypes
 import json
 import re
-import resource
 import sys
 import time
 import warnings
@@ -35,20 +35,28 @@ class Run:
     answer: Any
 
 
-def timed(call: Callable[[], Any]) -> Run:
-    before = _reset_peak()
+def timed(call: Callable[[], Any], *, trim: bool = True) -> Run:
+    """One call. With `trim`, memory that others have freed goes back first, and counts if used."""
+    before = _reset_peak(trim=trim)
     started = time.perf_counter()
     answer = call()
     seconds = time.perf_counter() - started
     return Run(seconds, None if before is None else _memory("VmHWM") - before, answer)
 
 
-def _reset_peak() -> float | None:
+_peaks: list[float] = []
+"""Peaks of the process before each time that the count began anew."""
+
+
+def _reset_peak(*, trim: bool) -> float | None:
     """Let the system count this process' peak memory anew; None where it cannot (not Linux)."""
     try:
+        _peaks.append(_memory("VmHWM"))
+        if trim:
+            ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")
         return _memory("VmRSS")
-    except OSError:
+    except (OSError, AttributeError):
         return None
 
 
@@ -61,13 +69,18 @@ def best(runs: list[Run]) -> Run:
     return min(runs, key=lambda run: run.seconds)
 
 
+def peak(runs: list[Run]) -> float | None:
+    return max((run.megabytes for run in runs if run.megabytes is not None), default=None)
+
+
 def in_turns(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[Run]]:
     """All calls in turn, again and again for some time: a noisy moment hits them alike."""
     runs: dict[str, list[Run]] = {name: [] for name in calls}
     started = time.perf_counter()
-    for _ in range(MOST_ROUNDS):
+    for turn in range(MOST_ROUNDS):
         for name, call in calls.items():
-            runs[name].append(timed(call))
+            # Fresh memory is slow: the first turn tells the peak, a later one the time.
+            runs[name].append(timed(call, trim=turn == 0))
         if time.perf_counter() - started > seconds:
             break
     return runs
@@ -130,8 +143,8 @@ def measure(case: Case, sizes: Sizes) -> None:
             report.failure(n, "all", error)
             round_seconds = time.perf_counter() - started
         previous = n
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    report(case.rows[-1], "process", megabytes=peak)
+    if _reset_peak(trim=False) is not None:
+        report(case.rows[-1], "process", megabytes=max(_peaks))
 
 
 def first_order(asked: Subject, X: Any, y: Any, case: Case, sizes: Sizes, report: Report) -> float:
@@ -151,9 +164,9 @@ def first_order(asked: Subject, X: Any, y: Any, case: Case, sizes: Sizes, report
     }
     if forecast_too_long := one.seconds * columns > sizes.round_limit_middle:
         del calls["plain loop"]
-    runs = in_turns(calls, sizes.rounds_seconds * (3 if whole else 1))
+    runs = in_turns(calls, sizes.rounds_seconds * (2 if whole else 1))
     one_pass = best(runs["pass"]).seconds
-    report(n, "pass", seconds=one_pass, passes=1.0, megabytes=best(runs["pass"]).megabytes)
+    report(n, "pass", seconds=one_pass, passes=1.0, megabytes=peak(runs["pass"]))
     for name in ("ours", "ours, n_jobs=2"):
         report(n, name, **cost_of_ours(runs[name], one_pass))
     result = runs["ours"][0].answer
@@ -179,7 +192,7 @@ def cost_of_ours(runs: list[Run], one_pass: float) -> dict[str, Any]:
         "gate": min(gates) / one_pass,
         "whole": best(runs).seconds / one_pass,
         "route": runs[0].answer.run["stages"][0]["route"],
-        "megabytes": best(runs).megabytes,
+        "megabytes": peak(runs),
         "repeats": len(runs),
     }
 
@@ -202,7 +215,7 @@ def report_loop(
         "plain loop",
         seconds=seconds,
         passes=seconds / one_pass,
-        megabytes=run.megabytes,
+        megabytes=peak(runs),
         measured=None if len(terms) == p else f"{len(terms)} of {p} columns",
         apart=max(abs(counts[term] - count) for term, count in theirs.items()),
     )
@@ -362,7 +375,7 @@ def second_order(asked: Subject, X: Any, y: Any, case: Case, sizes: Sizes, repor
     seconds = min(stage["seconds"] for stage in stages)
     loop = best(runs["plain loop"])
     loop_seconds = loop.seconds * len(every) / (len(few) + 1)  # the base is a pass too
-    report(n, "pass", seconds=one_pass, passes=1.0, megabytes=best(runs["pass"]).megabytes)
+    report(n, "pass", seconds=one_pass, passes=1.0, megabytes=peak(runs["pass"]))
     report(
         n,
         "ours, n_jobs=2",
@@ -371,14 +384,14 @@ def second_order(asked: Subject, X: Any, y: Any, case: Case, sizes: Sizes, repor
         pairs=len(every),
         whole=best(runs["ours, n_jobs=2"]).seconds / one_pass,
         route=stages[0]["route"],
-        megabytes=best(runs["ours, n_jobs=2"]).megabytes,
+        megabytes=peak(runs["ours, n_jobs=2"]),
     )
     report(
         n,
         "plain loop",
         seconds=loop_seconds,
         passes=loop_seconds / one_pass,
-        megabytes=loop.megabytes,
+        megabytes=peak(runs["plain loop"]),
         measured=f"{len(few)} of {len(every)} pairs",
     )
     return sum(best(run).seconds for run in runs.values())
@@ -396,7 +409,7 @@ def beta(asked: Subject, X: Any, y: Any, case: Case, sizes: Sizes, report: Repor
     for name in calls:
         run = best(runs[name])
         passes = run.seconds / one_pass
-        report(len(X), name, seconds=run.seconds, passes=passes, megabytes=run.megabytes)
+        report(len(X), name, seconds=run.seconds, passes=passes, megabytes=peak(runs[name]))
     return sum(best(run).seconds for run in runs.values())
 
 
