@@ -6,6 +6,7 @@ PYTEST_ARGS ?=
 
 VENV := .venv
 DEMO := .venv-demo
+BENCH := .venv-bench
 WHEEL := build/wheel-test
 
 PIP_INSTALL := -m pip install --quiet --constraint constraints.txt
@@ -30,8 +31,8 @@ test: $(VENV)/.installed ## tests and doctests, without the long ones
 test-long: $(VENV)/.installed ## all tests
 	$(VENV)/bin/python $(PYTEST) $(PYTEST_ARGS)
 
-bench: $(VENV)/.installed ## what a test costs in predict passes; writes benchmarks/RESULTS.md
-	$(VENV)/bin/python benchmarks/bench.py
+bench: $(BENCH)/.installed ## what a test costs in predict passes, beside the peers; writes benchmarks/RESULTS.md
+	$(BENCH)/bin/python benchmarks/bench.py
 
 lint: $(VENV)/.installed ## style, format and types
 	$(VENV)/bin/ruff check .
@@ -55,7 +56,7 @@ wheel-test: $(VENV)/.installed ## build the wheel and test it with the required 
 		-o addopts="-ra --strict-markers --strict-config" $(PYTEST_ARGS) tests
 
 clean: ## remove environments and everything built
-	rm -rf $(VENV) $(DEMO) build dist .coverage .coverage.* htmlcov .hypothesis
+	rm -rf $(VENV) $(DEMO) $(BENCH) build dist .coverage .coverage.* htmlcov .hypothesis
 	rm -rf .mypy_cache .pytest_cache .ruff_cache catboost_info
 	find $(wildcard src tests examples) -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -67,4 +68,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 $(DEMO)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(DEMO)
 	$(DEMO)/bin/python $(PIP_INSTALL) --editable .
+	touch $@
+
+# The peers' requirements must not change what the tests run with.
+$(BENCH)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python $(PIP_INSTALL) --editable ".[bench]"
 	touch $@
