@@ -9,6 +9,7 @@ prediction.
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from sfit._arguments import (
     check_unit,
     check_whole,
 )
+from sfit._checkpoint import Checkpoint, opened
 from sfit._contrast import Contrast, Reveal
 from sfit._engine import Question, gather
 from sfit._problem import Problem, pose
@@ -60,6 +62,8 @@ def choose_beta(
     fast: bool = True,
     n_jobs: int | None = None,
     progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_key: str | None = None,
     random_state: Any = None,
 ) -> BetaChoice:
     r"""Choose beta by model randomisation: random models should find nothing.
@@ -89,6 +93,8 @@ def choose_beta(
         Number of joblib workers.
     progress : bool, default=False
         Show a progress bar per random model.
+    checkpoint, checkpoint_key
+        As for `feature_significance`.
     random_state : int or Generator, optional
         What the random models are drawn with; the seed is recorded in the result.
 
@@ -133,18 +139,30 @@ def choose_beta(
         groups=groups,
         always_on=always_on,
     )
-    return choose_on(
-        problem,
-        alpha=alpha,
-        n_models=n_models,
-        grid=admitted,
-        max_beta=max_beta,
-        random_model=random_model,
-        seed=seed,
-        fast=fast,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
+    told = {
+        "loss": loss,
+        "alpha": alpha,
+        "fast": fast,
+        "n_models": n_models,
+        "random_model": random_model,
+        "random_state": None if random_state is None else seed,
+    }
+    with opened(checkpoint, checkpoint_key, problem, told) as saved:
+        if saved is not None and random_state is None:
+            seed = saved.settled("seed", seed)
+        return choose_on(
+            problem,
+            alpha=alpha,
+            n_models=n_models,
+            grid=admitted,
+            max_beta=max_beta,
+            random_model=random_model,
+            seed=seed,
+            fast=fast,
+            n_jobs=n_jobs,
+            progress=progress,
+            checkpoint=saved,
+        )
 
 
 def choose_on(
@@ -159,6 +177,7 @@ def choose_on(
     fast: bool,
     n_jobs: int | None,
     progress: bool,
+    checkpoint: Checkpoint | None = None,
 ) -> BetaChoice:
     """Choose beta on the rows of a problem that is posed already."""
     problem = replace(problem, rows=problem.rows.undivided())
@@ -166,7 +185,7 @@ def choose_on(
     for warning in too_few_rows(n, alpha, ranks(n, alpha, "exact")):
         warnings.warn(f"choosing beta: {warning}", SFITWarning, stacklevel=3)
     thresholds = tuple(
-        _thresholds(drawn, alpha, fast, n_jobs, progress, f"random model {number}")
+        _thresholds(drawn, alpha, fast, n_jobs, progress, f"random model {number}", checkpoint)
         for number, drawn in enumerate(_random_problems(problem, random_model, n_models, seed), 1)
     )
     choice = BetaChoice(
@@ -239,7 +258,13 @@ def _random_problems(
 
 
 def _thresholds(
-    problem: Problem, alpha: float, fast: bool, n_jobs: int | None, progress: bool, label: str
+    problem: Problem,
+    alpha: float,
+    fast: bool,
+    n_jobs: int | None,
+    progress: bool,
+    label: str,
+    checkpoint: Checkpoint | None,
 ) -> tuple[float, ...]:
     """For each feature, the beta from which on it is no longer significant; 0 if it never is."""
     rows = problem.rows
@@ -251,5 +276,13 @@ def _thresholds(
     ]
     # At some beta above 0 these losses will be scaled: they must not be negative.
     evaluation = replace(problem.evaluation(fast), nonnegative=True)
-    evidence = gather(evaluation, rows, questions, n_jobs=n_jobs, progress=progress, label=label)
+    evidence = gather(
+        evaluation,
+        rows,
+        questions,
+        n_jobs=n_jobs,
+        progress=progress,
+        label=label,
+        checkpoint=checkpoint,
+    )
     return tuple(0.0 if math.isnan(one.beta_max) else one.beta_max for one in evidence)

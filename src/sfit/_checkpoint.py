@@ -9,11 +9,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from sfit.exceptions import CheckpointError
+from sfit._rows import hash_table
+from sfit._versions import _version
+from sfit.exceptions import ArgumentError, CheckpointError
+
+if TYPE_CHECKING:
+    from sfit._problem import Problem
 
 FORMAT = "1"
 
@@ -90,6 +97,15 @@ class Checkpoint:
         with self._explained():
             self.file.commit()
 
+    def settled(self, name: str, value: int) -> int:
+        """A number that was drawn when the run began: the first one stays."""
+        known = self.get(name, 0, 0)
+        if known is not None:
+            return int(known)
+        self.put(name, 0, 0, str(value).encode())
+        self.commit()
+        return value
+
     def close(self) -> None:
         """Close the file; what was not committed is lost."""
         self.file.close()
@@ -113,6 +129,57 @@ class Checkpoint:
             f"checkpoint {str(self.path)!r} is damaged, or no checkpoint ({what}): delete it to "
             "start anew."
         )
+
+
+@contextmanager
+def opened(
+    path: Any,
+    key: str | None,
+    problem: Problem,
+    asked: Mapping[str, Any],
+    validation: Problem | None = None,
+) -> Iterator[Checkpoint | None]:
+    """The checkpoint of a run, closed in the end; None where there is no path."""
+    if path is None:
+        yield None
+        return
+    if not isinstance(path, str | PathLike):
+        raise ArgumentError(f"checkpoint must be the path of a file; got {path!r}.")
+    about = {argument: _told(value, argument, key) for argument, value in asked.items()}
+    model = problem.view.fingerprint()
+    if model is None and key is None:
+        raise ArgumentError(
+            "checkpoint: this model has no fingerprint by which a later run could know it again; "
+            "pass checkpoint_key='...', a text that you change whenever the model changes."
+        )
+    reference = blake2b(digest_size=16)
+    hash_table(reference, problem.features.reference)
+    about |= {
+        "the model": str(model),
+        "checkpoint_key": str(key),
+        "the rows": problem.rows.fingerprint(),
+        "the features": repr((problem.features.names, problem.features.columns)),
+        "the reference values": reference.hexdigest(),
+        "the validation rows": "none" if validation is None else validation.rows.fingerprint(),
+        "the version of sfit": _version("sfit"),
+    }
+    checkpoint = Checkpoint(path, about)
+    try:
+        yield checkpoint
+    finally:
+        checkpoint.close()
+
+
+def _told(value: Any, argument: str, key: str | None) -> str:
+    """An argument as text; what cannot be told from another needs the user's own key."""
+    if not callable(value):
+        return repr(value)
+    if key is None:
+        raise ArgumentError(
+            f"checkpoint: {argument} is a function, which a later run could not tell from another; "
+            "pass checkpoint_key='...', a text that you change whenever the function changes."
+        )
+    return "a function"
 
 
 def _short(text: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from sfit._arguments import (
     check_whole,
 )
 from sfit._beta import MAX_BETA, N_MODELS, choose_on, set_aside
+from sfit._checkpoint import Checkpoint, opened
 from sfit._differences import Evaluation
 from sfit._engine import Question, gather
 from sfit._features import describe_reference, positions_of
@@ -61,6 +63,8 @@ def feature_significance(
     random_model: Callable[[np.random.Generator], Any] | None = None,
     n_jobs: int | None = None,
     progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_key: str | None = None,
     random_state: Any = None,
     sample_weight: None = None,
 ) -> SFITResult | PartitionedResult:
@@ -75,10 +79,13 @@ def feature_significance(
         A fitted scikit-learn estimator or Pipeline; an XGBoost, LightGBM or CatBoost model; a torch
         module; a Keras model; an ONNX path, bytes, ModelProto or session; or any callable
         ``rows -> predictions``. It is never changed.
-    X : array, sparse matrix or frame of shape (n, columns)
+    X : array, sparse matrix or frame of shape (n, columns), path, data set or frames
         Held-out rows. Names come from the frame, or from the model; without names, `x0, x1, ...`.
+        Rows that need not fit into memory: the path of a Parquet file or folder, a glob, a pyarrow
+        data set, or an iterable of frames that can be read again. They are read tile by tile, to
+        the same result.
     y : array of shape (n,) or (n, outputs), or str
-        What was observed, or the name of its column in `X`.
+        What was observed, or the name of its column in `X` (always, where rows are read).
     features : sequence of names, optional
         The columns that go to the model. By default the model's own names, else all columns but
         those of `y` and `by`.
@@ -132,6 +139,12 @@ def feature_significance(
         Number of joblib workers; threads, unless `joblib.parallel_config` says otherwise.
     progress : bool, default=False
         Show a progress bar per order.
+    checkpoint : path, optional
+        A file (SQLite) to which finished work is written, so that the same call goes on where a
+        killed one stopped, to the same result. A file of another run is refused.
+    checkpoint_key : str, optional
+        Tells models and functions apart that have no fingerprint of their own, such as a callable:
+        change it when they change.
     random_state : int or Generator, optional
         Seed for `beta="auto"`; nothing else is random.
     sample_weight : None
@@ -209,52 +222,77 @@ def feature_significance(
         raise ArgumentError("given names every feature: there is none left to test.")
     check_partners(partners, names)
 
+    held_out = None
+    if betas is None and validation is not None:
+        asked["features"] = problem.asked["features"]
+        held_out = pose(model, *check_validation(validation), **asked)
+        if held_out.features.names != names:
+            raise ArgumentError(
+                f"validation has the features {held_out.features.names!r}, but X has {names!r}."
+            )
+    told = {
+        "loss": loss,
+        "alpha": alpha,
+        "beta": beta,
+        "max_order": max_order,
+        "correction": correction,
+        "interval": interval,
+        "given": given,
+        "by": by if isinstance(by, str) else by is not None,
+        "partners": partners,
+        "n_partners": n_partners,
+        "exhaustive": exhaustive,
+        "strict": strict,
+        "fast": fast,
+        "validation_fraction": validation_fraction,
+        "random_model": random_model,
+        "random_state": None if random_state is None else seed,
+    }
     choice = None
-    if betas is None:
-        if validation is None:
-            held_out, problem = set_aside(problem, validation_fraction, seed)
-        else:
-            asked["features"] = problem.asked["features"]
-            held_out = pose(model, *check_validation(validation), **asked)
-            if held_out.features.names != names:
-                raise ArgumentError(
-                    f"validation has the features {held_out.features.names!r}, but X has {names!r}."
-                )
-        choice = choose_on(
-            held_out,
-            alpha=alpha,
-            n_models=N_MODELS,
-            grid=None,
-            max_beta=MAX_BETA,
-            random_model=random_model,
-            seed=seed,
-            fast=fast,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        betas = (choice.beta,) * max_order
+    with opened(checkpoint, checkpoint_key, problem, told, held_out) as saved:
+        if saved is not None and random_state is None:
+            seed = saved.settled("seed", seed)
+        if betas is None:
+            if held_out is None:
+                held_out, problem = set_aside(problem, validation_fraction, seed)
+            choice = choose_on(
+                held_out,
+                alpha=alpha,
+                n_models=N_MODELS,
+                grid=None,
+                max_beta=MAX_BETA,
+                random_model=random_model,
+                seed=seed,
+                fast=fast,
+                n_jobs=n_jobs,
+                progress=progress,
+                checkpoint=saved,
+            )
+            betas = (choice.beta,) * max_order
 
-    tested = problem.features.everything - fixed
-    structure = problem.view.structure if max_order > 1 else None
-    plan = Plan(
-        features=problem.features,
-        given=fixed,
-        rest=rest,
-        alpha=alpha,
-        betas=betas,
-        max_order=max_order,
-        correction=correction,
-        partners=find_partners(partners, n_partners, problem.features, structure, tested),
-        exhaustive=exhaustive,
-        strict=strict,
-    )
-    sizes = problem.rows.sizes()
-    levels = [ranks(n, alpha, interval) for n in sizes]
-    few = [too_few_rows(n, alpha, level) for n, level in zip(sizes, levels, strict=True)]
-    for warning in dict.fromkeys(text for texts in few for text in texts):
-        warnings.warn(warning, SFITWarning, stacklevel=2)
-    evaluation = problem.evaluation(fast)
-    outcomes = run_procedures(plan, problem, evaluation, levels, n_jobs=n_jobs, progress=progress)
+        tested = problem.features.everything - fixed
+        structure = problem.view.structure if max_order > 1 else None
+        plan = Plan(
+            features=problem.features,
+            given=fixed,
+            rest=rest,
+            alpha=alpha,
+            betas=betas,
+            max_order=max_order,
+            correction=correction,
+            partners=find_partners(partners, n_partners, problem.features, structure, tested),
+            exhaustive=exhaustive,
+            strict=strict,
+        )
+        sizes = problem.rows.sizes()
+        levels = [ranks(n, alpha, interval) for n in sizes]
+        few = [too_few_rows(n, alpha, level) for n, level in zip(sizes, levels, strict=True)]
+        for warning in dict.fromkeys(text for texts in few for text in texts):
+            warnings.warn(warning, SFITWarning, stacklevel=2)
+        evaluation = problem.evaluation(fast)
+        outcomes = run_procedures(
+            plan, problem, evaluation, levels, n_jobs=n_jobs, progress=progress, checkpoint=saved
+        )
     for warning in dict.fromkeys(text for _, texts in outcomes for text in texts):
         warnings.warn(warning, SFITWarning, stacklevel=2)
 
@@ -316,6 +354,7 @@ def run_procedures(
     *,
     n_jobs: int | None,
     progress: bool,
+    checkpoint: Checkpoint | None = None,
 ) -> list[tuple[Outcome, tuple[str, ...]]]:
     """One procedure per part of the rows, in step: each side is predicted once for all of them.
 
@@ -336,7 +375,15 @@ def run_procedures(
         first = questions[0].contrast
         label = "gate" if first.role == "gate" else f"order {first.order}"
         answers = iter(
-            gather(evaluation, rows, questions, n_jobs=n_jobs, progress=progress, label=label)
+            gather(
+                evaluation,
+                rows,
+                questions,
+                n_jobs=n_jobs,
+                progress=progress,
+                label=label,
+                checkpoint=checkpoint,
+            )
         )
         previous, asked = asked, {}
         for part, contrasts in previous.items():

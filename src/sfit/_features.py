@@ -398,7 +398,10 @@ def with_reference(
             kept = dtype if whole or dtype.is_float() else nw.Float64()
             # Written into a value of the column itself: its native type stays (nullable, say).
             own = table.get_column(name)[[0]].cast(kept)
-            series.append(own.scatter(0, int(number) if whole else number))
+            written = [int(number) if whole else number]
+            series.append(
+                own.scatter(0, nw.new_series(name, written, kept, backend=own.implementation))
+            )
         else:
             series.append(_observed(table, position, value, trusted))
     return row.with_columns(*series) if series else row

@@ -6,17 +6,22 @@ them, and beta is 0; the sign test and the interval are those of SFIT.
 
 from __future__ import annotations
 
+import json
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from hashlib import blake2b
 from typing import Any
 
+import joblib
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from tqdm.auto import tqdm
 
 from sfit._arguments import check_choice, check_flag, check_jobs, check_level
+from sfit._checkpoint import opened
 from sfit._contrast import Contrast, Evidence, Refit, Reveal
 from sfit._differences import Evaluation
 from sfit._engine import Question, gather
@@ -26,7 +31,16 @@ from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._problem import Problem, pose
 from sfit._procedure import set_test
 from sfit._result import Settings, SFITResult
-from sfit._rows import Table, Tile, as_table, as_vector, column_names, select_columns, to_native
+from sfit._rows import (
+    Table,
+    Tile,
+    as_table,
+    as_vector,
+    column_names,
+    hash_table,
+    select_columns,
+    to_native,
+)
 from sfit._sign_test import INTERVALS, p_value, ranks, too_few_rows
 from sfit._versions import versions
 from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
@@ -48,6 +62,8 @@ def loco_significance(
     groups: Mapping[str, Sequence[Any]] | None = None,
     n_jobs: int | None = None,
     progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_key: str | None = None,
 ) -> SFITResult:
     r"""Test each feature by leaving it out and fitting anew.
 
@@ -67,6 +83,8 @@ def loco_significance(
         Number of joblib workers that refit side by side.
     progress : bool, default=False
         Show a progress bar over the refits.
+    checkpoint, checkpoint_key
+        As for `feature_significance`; of each refit its evidence is kept, not the model.
 
     Returns
     -------
@@ -142,26 +160,43 @@ def loco_significance(
         Contrast(frozenset({feature}), Refit(feature), everything, 1, 0.0)
         for feature in range(len(owners))
     ]
-    jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_leave_out)(
-            estimator,
-            train,
-            target,
-            test,
-            full,
-            evaluation,
-            members,
-            Question(contrast, 0, n, level),
+    told = {"loss": loss, "alpha": alpha, "interval": interval, "estimator": repr(estimator)}
+    digest = blake2b(digest_size=16)
+    hash_table(digest, train)
+    told["the training rows"] = f"{digest.hexdigest()} {joblib.hash(target)}"
+    evidence: dict[int, Evidence] = {}
+    with opened(checkpoint, checkpoint_key, full, told) as saved:
+        for number in range(len(contrasts)):
+            known = None if saved is None else saved.get("LOCO", number, 0)
+            if known is not None:
+                evidence[number] = Evidence(**json.loads(known))
+        left = [number for number in range(len(contrasts)) if number not in evidence]
+        jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(_leave_out)(
+                estimator,
+                train,
+                target,
+                test,
+                full,
+                evaluation,
+                list(owners.values())[number],
+                Question(contrasts[number], 0, n, level),
+            )
+            for number in left
         )
-        for contrast, members in zip(contrasts, owners.values(), strict=True)
-    )
-    evidence = list(tqdm(jobs, total=len(owners), desc="LOCO", disable=not progress))
+        bar = tqdm(jobs, total=len(left), desc="LOCO", disable=not progress)
+        for number, one in zip(left, bar, strict=True):
+            evidence[number] = one
+            if saved is not None:
+                saved.put("LOCO", number, 0, json.dumps(asdict(one)).encode())
+                saved.commit()
 
-    p_values = p_value([one.n_positive for one in evidence], [one.n for one in evidence])
+    answers = [evidence[number] for number in range(len(contrasts))]
+    p_values = p_value([one.n_positive for one in answers], [one.n for one in answers])
     adjusted = adjust(p_values, correction)
     tests = tuple(
         set_test(full.features, contrast, one, p, q, alpha)
-        for contrast, one, p, q in zip(contrasts, evidence, p_values, adjusted, strict=True)
+        for contrast, one, p, q in zip(contrasts, answers, p_values, adjusted, strict=True)
     )
     settings = Settings(
         test="LOCO (Lei et al.)",

@@ -19,9 +19,10 @@ def row_deltas(problem: Problem, feature: int, beta: float) -> Array:
     evaluation = problem.evaluation()
     nothing, alone = Reveal(frozenset()), Reveal(frozenset({feature}))
     found = []
-    for tile in problem.rows.tiles:
+    rows = problem.rows
+    for tile in (tile for stretch in rows.stretches for tile in stretch.tiles(rows.shared)):
         base = Base(evaluation, tile, evaluation.predictions.one(tile, nothing), signed=beta == 0)
         losses = base.by_row(evaluation.predictions.one(tile, alone))
         rho = relative_improvement(losses.base, losses.full)
-        found.append(delta(losses.base, losses.full, rho, beta))
+        found.append(delta(losses.base, losses.full, rho > beta, beta))
     return np.concatenate(found)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
@@ -96,6 +97,9 @@ class Rows(Protocol):
     def undivided(self) -> Rows:
         """The same rows, not partitioned."""
 
+    def fingerprint(self) -> str:
+        """Something that changes when the rows do."""
+
 
 @dataclass(frozen=True)
 class _OneTile:
@@ -166,6 +170,14 @@ class HeldRows:
     def undivided(self) -> HeldRows:
         """The same rows, not partitioned."""
         return replace(self, part=None, parts=())
+
+    def fingerprint(self) -> str:
+        """A digest of all values."""
+        digest = blake2b(digest_size=16)
+        for table in (self.table, self.y, self.part):
+            if table is not None:
+                hash_table(digest, table)
+        return digest.hexdigest()
 
 
 def as_table(X: Any, argument: str = "X") -> Table:
@@ -420,3 +432,25 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
             f"X has {length}."
         )
     return array
+
+
+def hash_table(digest: Any, table: Table) -> None:
+    """Add all values of a table to a digest."""
+    if is_frame(table):
+        for name in table.columns:
+            digest.update(f"{name} {table.schema[name]}".encode())
+            column = table.get_column(name).to_pandas()
+            digest.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
+        return
+    if not isinstance(table, np.ndarray):
+        for piece in (table.data, table.indices, table.indptr):
+            digest.update(np.ascontiguousarray(piece).tobytes())
+        return
+    digest.update(f"{table.dtype} {table.shape}".encode())
+    for start in range(0, len(table), TILE_ROWS):
+        rows = table[start : start + TILE_ROWS]
+        if rows.dtype == object:
+            hashed = pd.util.hash_array(rows.ravel(), categorize=False)
+            digest.update(hashed.tobytes())
+        else:
+            digest.update(np.ascontiguousarray(rows).tobytes())

@@ -22,7 +22,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit import _rows
-from sfit._rows import Stretch, Table, Tile, as_table, column_names, select_columns, take_rows
+from sfit._rows import (
+    Stretch,
+    Table,
+    Tile,
+    as_table,
+    column_names,
+    hash_table,
+    select_columns,
+    take_rows,
+)
 from sfit.exceptions import ArgumentError, DataError, MissingDependencyError
 
 Array = npt.NDArray[Any]
@@ -107,7 +116,7 @@ class ParquetStore:
         return (np.cumsum([0, *(block.n_rows for block in self.blocks)])[:-1]).tolist()
 
     def read(self, start: int, columns: Sequence[str]) -> Iterator[Table]:
-        """Frames of some columns, from a row on, in batches of a tile."""
+        """Pandas frames of some columns, from a row on, in batches of a tile."""
         first = int(np.searchsorted(self.starts, start, "right")) - 1
         skip = start - self.starts[first]
         for _, of_file in groupby(self.blocks[first:], key=lambda block: block.path):
@@ -115,7 +124,7 @@ class ParquetStore:
                 if skip >= table.num_rows:
                     skip -= table.num_rows
                     continue
-                yield as_table(table.slice(skip))
+                yield as_table(table.slice(skip).to_pandas())
                 skip = 0
 
     def fingerprint(self) -> str:
@@ -296,30 +305,6 @@ class FrameStore:
             yield select_columns(table, [names.index(name) for name in columns])
 
 
-def hash_table(digest: Any, table: Table) -> None:
-    """Add all values of a table to a digest."""
-    import pandas as pd
-
-    if isinstance(table, nw.DataFrame):
-        for name in table.columns:
-            digest.update(f"{name} {table.schema[name]}".encode())
-            column = table.get_column(name).to_pandas()
-            digest.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
-        return
-    if not isinstance(table, np.ndarray):
-        for piece in (table.data, table.indices, table.indptr):
-            digest.update(np.ascontiguousarray(piece).tobytes())
-        return
-    digest.update(f"{table.dtype} {table.shape}".encode())
-    for start in range(0, len(table), _rows.TILE_ROWS):
-        rows = table[start : start + _rows.TILE_ROWS]
-        if rows.dtype == object:
-            hashed = pd.util.hash_array(rows.ravel(), categorize=False)
-            digest.update(hashed.tobytes())
-        else:
-            digest.update(np.ascontiguousarray(rows).tobytes())
-
-
 # ---------------------------------------------------------------------------------- tiles
 
 
@@ -470,6 +455,11 @@ class StoredRows:
             for tile in stretch.tiles(self.shared):
                 counts += np.bincount(tile.part, minlength=len(counts))  # type: ignore[arg-type]
         return replace(some, by_part=tuple(counts.tolist()), _first=[])
+
+    def fingerprint(self) -> str:
+        """That of the store, and of which rows."""
+        some = "" if self.chosen is None else blake2b(self.chosen.tobytes()).hexdigest()
+        return self.store.fingerprint() + some
 
     def undivided(self) -> StoredRows:
         """The same rows, not partitioned."""

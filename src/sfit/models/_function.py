@@ -24,6 +24,9 @@ class FunctionView(ModelView):
         """Rows stay as the user has them."""
         return X
 
+    def fingerprint(self) -> None:
+        """None: nothing is known of the inside."""
+
     def predict(self, Z: Any) -> Array:
         """Ask the function; one probability per row is that of the second of two classes."""
         prediction = np.asarray(self.function(Z))

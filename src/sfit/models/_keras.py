@@ -21,7 +21,7 @@ from sfit.models._network import (
     in_batches,
     task_of,
 )
-from sfit.models._view import Array, Dense, ModelView
+from sfit.models._view import Array, Dense, ModelView, digest_of
 
 layers = keras.layers
 REMEDY = (
@@ -104,6 +104,12 @@ class KerasView(ModelView):
         # What the model rounds its inputs to, whatever its layers compute in.
         double = self.model.compute_dtype == "float64"
         return in_batches(forward, Z, np.float64 if double else np.float32, self.task)
+
+    def fingerprint(self) -> str:
+        """The layers by name and kind, and all weights."""
+        layers = [f"{layer.name} {type(layer).__name__}" for layer in self.model.layers]
+        weights = map(np.asarray, self.model.get_weights())
+        return digest_of(*layers, self.task, *weights)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Glorot-normal kernels, zero biases; layers of other kinds by their own initialiser.

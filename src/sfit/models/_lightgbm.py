@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
 from sfit.exceptions import ModelError
-from sfit.models._view import Array, ModelView, Trees
+from sfit.models._view import Array, ModelView, Trees, digest_of
 
 _BINARY = {"binary"}
 _MULTICLASS = {"multiclass", "multiclassova"}
@@ -60,6 +60,10 @@ class LightGBMView(ModelView):
         if self.task == "classification" and raw.ndim == 1:
             return np.column_stack([1 - raw, raw])
         return raw
+
+    def fingerprint(self) -> str:
+        """A digest of the model's text."""
+        return digest_of(self.booster.model_to_string(), self.task)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """A copy with the leaf values permuted within each tree."""

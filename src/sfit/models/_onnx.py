@@ -17,7 +17,7 @@ import numpy as np
 
 from sfit.exceptions import MissingDependencyError, ModelError
 from sfit.models._network import in_batches, task_of
-from sfit.models._view import Array, Dense, ModelView
+from sfit.models._view import Array, Dense, ModelView, digest_of
 
 REMEDY = (
     "Turn the output into probabilities in a function rows -> probabilities, and pass "
@@ -53,6 +53,10 @@ class OnnxView(ModelView):
         """Run the graph on the CPU."""
         return _run(self.session, None, Z, self.task)
 
+    def fingerprint(self) -> str:
+        """A digest of the graph."""
+        return digest_of(self.content, self.task)
+
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Glorot-normal weights, zero biases; refused where the graph has no weights to draw."""
         from sfit.models._onnx_graph import redraw
@@ -84,6 +88,9 @@ class SessionView(ModelView):
     def predict(self, Z: Any) -> Array:
         """Run the session."""
         return _run(self.session, self.output, Z, self.task)
+
+    def fingerprint(self) -> None:
+        """None: the graph is out of reach."""
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Refused: the weights are out of reach."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
@@ -85,6 +86,11 @@ class PipelineView(ModelView):
     def predict(self, Z: Any) -> Array:
         """Run what lies behind the mask."""
         return self.tail.predict(Z if self.encoded else self._run_head(Z))
+
+    def fingerprint(self) -> str | None:
+        """That of the last step, and of the head."""
+        tail = self.tail.fingerprint()
+        return None if tail is None else f"{tail} {joblib.hash(self.head)}"
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Randomise the last step; the head keeps what it learned."""

@@ -26,7 +26,7 @@ from sfit.models._network import (
     in_batches,
     task_of,
 )
-from sfit.models._view import Array, Dense, ModelView
+from sfit.models._view import Array, Dense, ModelView, digest_of
 
 REMEDY = (
     'Say what the module returns with sfit.models.torch_model(module, output="logits"), or '
@@ -86,6 +86,12 @@ class TorchView(ModelView):
 
         single = np.float64 if dtype == torch.float64 else np.float32
         return in_batches(forward, Z, single, self.task)
+
+    def fingerprint(self) -> str:
+        """The architecture as it prints, and all weights; pickles of a module are never alike."""
+        state = self.module.state_dict()
+        weights = [part for name in state for part in (name, state[name].float().cpu().numpy())]
+        return digest_of(repr(self.module), self.output, self.task, *weights)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Glorot-normal weights, zero biases; layers of other kinds by their own initialiser."""

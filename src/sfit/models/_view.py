@@ -7,8 +7,10 @@ two-dimensional NumPy array, or as the user's own kind of frame where `encode` k
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Literal
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 
@@ -88,12 +90,31 @@ class ModelView:
         """Predictions (m,) or (m, outputs); for classification probabilities (m, classes)."""
         raise NotImplementedError
 
+    def fingerprint(self) -> str | None:
+        """A text by which another process knows the model again; None where there is none."""
+        return str(joblib.hash(self))
+
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """A copy with the same structure and random parameters; the model is left as it is."""
         raise ModelError(
             f"{type(self).__name__} does not know how to draw a random copy of this model: pass "
             "random_model=callable(rng) -> model, for instance a refit on shuffled y."
         )
+
+
+def digest_of(*parts: Any) -> str:
+    """One text for arrays and texts that make a model."""
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        digest.update(part if isinstance(part, bytes) else _bytes(part))
+    return digest.hexdigest()
+
+
+def _bytes(part: Any) -> bytes:
+    if isinstance(part, str):
+        return part.encode()
+    array = np.asarray(part)
+    return f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes()
 
 
 def two_columns(probability: Array) -> Array:

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from sfit.exceptions import ModelError
 from sfit.models._trees import Tree, join
-from sfit.models._view import Array, ModelView, Trees
+from sfit.models._view import Array, ModelView, Trees, digest_of
 
 _CLASSIFICATION = ("binary:", "multi:")
 Link = Literal["own", "sigmoid", "softmax"]
@@ -62,6 +62,11 @@ class XGBoostView(ModelView):
         if self.task == "classification" and raw.ndim == 1:
             return np.column_stack([1 - raw, raw])
         return raw
+
+    def fingerprint(self) -> str:
+        """A digest of the booster, and of how it is asked."""
+        how = repr((self.task, self.iterations, self.missing, self.link))
+        return digest_of(bytes(self.booster.save_raw("ubj")), how)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """A copy with the leaf values permuted within each tree."""
