@@ -1,0 +1,271 @@
+"""A checkpoint continues a run to the same bits, and refuses any other."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+
+import sfit
+from sfit import _features, _rows
+from sfit._select import Counted, Window
+from sfit._tally import Summary, pack, unpack
+from sfit.exceptions import ArgumentError, CheckpointError
+
+NAMES = ["a", "b", "c"]
+
+
+@pytest.fixture(autouse=True)
+def small_tiles(monkeypatch):
+    """Ten tiles instead of one."""
+    monkeypatch.setattr(_rows, "TILE_ROWS", 300)
+    monkeypatch.setattr(_features, "TILE_ROWS", 300)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Three features and a target."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(3_000, 3)), columns=NAMES)
+    return rows.assign(y=rows.a + rows.b * rows.c + rng.normal(size=3_000))
+
+
+@pytest.fixture(scope="module")
+def model(frame):
+    """Boosting on the features."""
+    return HistGradientBoostingRegressor(max_iter=10, random_state=0).fit(frame[NAMES], frame.y)
+
+
+def content(result):
+    return json.loads(result.to_json())["result"]
+
+
+class Breaks:
+    """A model that fails after so many rows, and counts them."""
+
+    def __init__(self, model, rows_left=np.inf):
+        self.model, self.rows_left, self.asked = model, rows_left, 0
+
+    def __call__(self, rows):
+        self.asked += len(rows)
+        if self.asked > self.rows_left:
+            raise RuntimeError("power cut")
+        return self.model.predict(rows)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_run_that_failed_goes_on_where_it_stopped(frame, model, tmp_path, share):
+    """The bits of an undisturbed run, for fewer rows; a third run asks the model next to nothing."""
+    options = {"max_order": 2, "checkpoint_key": "1", "features": NAMES}
+    whole = Breaks(model)
+    expected = sfit.feature_significance(whole, frame, "y", max_order=2, features=NAMES)
+    file = tmp_path / "run.sqlite"
+    with pytest.raises(sfit.exceptions.ModelError, match="power cut"):
+        sfit.feature_significance(
+            Breaks(model, share * whole.asked), frame, "y", checkpoint=file, **options
+        )
+    second = Breaks(model)
+    found = sfit.feature_significance(second, frame, "y", checkpoint=file, **options)
+    assert content(found) == content(expected)
+    assert second.asked < whole.asked
+    third = Breaks(model)
+    assert content(
+        sfit.feature_significance(third, frame, "y", checkpoint=file, **options)
+    ) == content(expected)
+    assert third.asked < 0.2 * whole.asked
+
+
+@pytest.mark.parametrize("seed", [None, 7])
+def test_random_models_are_kept_with_their_seed(frame, model, tmp_path, seed):
+    """Without a seed the one that was drawn first stays."""
+    options = {"alpha": 0.4, "n_models": 4, "checkpoint": tmp_path / "beta.sqlite"}
+    first = sfit.choose_beta(model, frame, "y", random_state=seed, **options)
+    assert sfit.choose_beta(model, frame, "y", random_state=seed, **options) == first
+    auto = {"beta": "auto", "alpha": 0.4, "checkpoint": tmp_path / "auto.sqlite"}
+    first = sfit.feature_significance(model, frame, "y", random_state=seed, **auto)
+    again = sfit.feature_significance(model, frame, "y", random_state=seed, **auto)
+    assert content(again) == content(first)
+
+
+class Counting(LinearRegression):
+    """Counts its fits, and fails when there are too many."""
+
+    fits = 0
+    most = 99
+
+    def fit(self, X, y):
+        """Fit, unless the power is cut."""
+        type(self).fits += 1
+        if type(self).fits > type(self).most:
+            raise RuntimeError("power cut")
+        return super().fit(X, y)
+
+
+def test_refits_are_not_repeated(frame, tmp_path):
+    """LOCO keeps the evidence of each refit; only those that are missing are done."""
+    halves = frame[NAMES][:1500], frame.y[:1500], frame[NAMES][1500:], frame.y[1500:]
+    expected = sfit.loco_significance(Counting(), *halves)
+    file = tmp_path / "loco.sqlite"
+    Counting.fits, Counting.most = 0, 3
+    with pytest.raises(sfit.exceptions.ModelError, match="power cut"):
+        sfit.loco_significance(Counting(), *halves, checkpoint=file)
+    Counting.fits, Counting.most = 0, 99
+    assert content(sfit.loco_significance(Counting(), *halves, checkpoint=file)) == content(
+        expected
+    )
+    assert Counting.fits == 2  # the full model, and the one refit that was missing
+
+
+def test_another_run_is_refused_with_what_differs(frame, model, tmp_path):
+    """Other settings, other rows, another model, each by name."""
+    file = tmp_path / "run.sqlite"
+
+    def run(model=model, rows=frame, **options):
+        return sfit.feature_significance(model, rows, "y", checkpoint=file, **options)
+
+    run(max_order=2)
+    other = HistGradientBoostingRegressor(max_iter=11, random_state=0).fit(frame[NAMES], frame.y)
+    changed = frame.assign(a=frame.a.where(frame.index != 2_999, 0.0))
+    for call, word in (
+        (lambda: run(max_order=1), "max_order was 2 and is 1"),
+        (lambda: run(max_order=2, alpha=0.1), "alpha was 0.05 and is 0.1"),
+        (lambda: run(max_order=2, reference=0.0), "the reference values"),
+        (lambda: run(max_order=2, rows=changed), "the rows"),
+        (lambda: run(max_order=2, model=other), "the model"),
+        (lambda: run(max_order=2, groups={"ab": ["a", "b"]}), "the features"),
+        (lambda: run(max_order=2, by=frame.a > 0), "by was False and is True"),
+    ):
+        with pytest.raises(CheckpointError, match="is of another run") as caught:
+            call()
+        assert word in str(caught.value)
+
+
+def test_functions_need_a_key(frame, tmp_path):
+    """What cannot be told from another run's is not guessed."""
+    file = tmp_path / "run.sqlite"
+
+    def function(rows):
+        return np.asarray(rows["a"])
+
+    options = {"features": NAMES, "checkpoint": file}
+    with pytest.raises(ArgumentError, match="checkpoint_key"):
+        sfit.feature_significance(function, frame, "y", **options)
+    linear = LinearRegression().fit(frame[NAMES], frame.y)
+    with pytest.raises(ArgumentError, match=r"loss is a function.*checkpoint_key"):
+        sfit.feature_significance(linear, frame, "y", loss=lambda y, p: abs(y - p), **options)
+    sfit.feature_significance(function, frame, "y", checkpoint_key="v1", **options)
+    with pytest.raises(CheckpointError, match="checkpoint_key was v1 and is v2"):
+        sfit.feature_significance(function, frame, "y", checkpoint_key="v2", **options)
+    with pytest.raises(ArgumentError, match="path of a file"):
+        sfit.feature_significance(linear, frame, "y", features=NAMES, checkpoint=3)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["text", "cut", "zeros", "other", "blob", "folder"],
+)
+def test_a_damaged_file_is_an_error_and_never_an_answer(frame, model, tmp_path, damage):
+    """No checkpoint, half a checkpoint, a checkpoint with a wrong byte: told, with the remedy."""
+    file = tmp_path / "run.sqlite"
+    sfit.feature_significance(model, frame, "y", checkpoint=file)
+    data = file.read_bytes()
+    if damage == "text":
+        file.write_text("no database at all, but long enough to look at" * 100)
+    elif damage == "cut":
+        file.write_bytes(data[: len(data) // 2])
+    elif damage == "zeros":
+        file.write_bytes(data[:100] + bytes(len(data) - 100))
+    elif damage == "other":
+        file.unlink()
+        with sqlite3.connect(file) as other:
+            other.execute("CREATE TABLE mine (x)")
+    elif damage == "blob":
+        with sqlite3.connect(file) as inside:
+            inside.execute("UPDATE finished SET data = zeroblob(length(data)) WHERE tile = 3")
+    else:
+        file.unlink()
+        file.mkdir()
+    with pytest.raises(CheckpointError, match=r"run\.sqlite"):
+        sfit.feature_significance(model, frame, "y", checkpoint=file)
+
+
+FULL_DISK = """
+import resource, signal, sys
+import numpy as np, pandas as pd
+import sfit
+from sfit import _rows
+_rows.TILE_ROWS = 300
+rng = np.random.default_rng(0)
+rows = pd.DataFrame(rng.normal(size=(30_000, 3)), columns=list("abc"))
+rows["y"] = rows.a + rows.b * rows.c + rng.normal(size=30_000)
+from sklearn.linear_model import LinearRegression
+model = LinearRegression().fit(rows[["a", "b", "c"]], rows.y)
+if sys.argv[2] != "0":
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+try:
+    result = sfit.feature_significance(model, rows, "y", checkpoint=sys.argv[1], max_order=2)
+except sfit.exceptions.CheckpointError as error:
+    print(error)
+    sys.exit(3)
+print(result.to_json().split('"run"')[0])
+"""
+
+
+def test_a_full_disk_stops_cleanly_and_the_run_goes_on_afterwards(tmp_path):
+    """A limit on the size of files stands for the disk; what was finished is kept."""
+    pytest.importorskip("resource")
+
+    def run(name, limit):
+        file = tmp_path / name
+        code = [sys.executable, "-W", "ignore", "-c", FULL_DISK, str(file), str(limit)]
+        return subprocess.run(code, capture_output=True, text=True, check=False, timeout=300)
+
+    expected = run("whole.sqlite", 0)
+    assert expected.returncode == 0, expected.stderr
+    size = (tmp_path / "whole.sqlite").stat().st_size
+    full = run("full.sqlite", size // 2)
+    assert full.returncode == 3, full.stderr
+    assert "make room" in full.stdout
+    assert "Traceback" not in full.stderr
+    again = run("full.sqlite", 0)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == expected.stdout
+
+
+COUNTED = st.builds(
+    lambda low, high, below, values, weighed: Counted(
+        Window(low, high),
+        below,
+        np.array(values, dtype=float),
+        np.arange(1, len(values) + 1) if weighed else None,
+    ),
+    st.floats(allow_nan=False),
+    st.floats(allow_nan=False),
+    st.integers(0, 2**62),
+    st.lists(st.floats(allow_nan=False), max_size=5),
+    st.booleans(),
+)
+COUNT = st.integers(0, 2**62)
+
+
+@given(st.lists(st.builds(Summary, COUNT, COUNT, COUNT, COUNT, COUNTED, COUNTED), max_size=4))
+def test_what_is_packed_comes_out(summaries):
+    """Every number, infinities among them, to the bit."""
+    found = unpack(pack(summaries)) if summaries else []
+    assert len(found) == len(summaries)
+    for a, b in zip(found, summaries, strict=True):
+        assert a[:4] == b[:4]
+        for x, y in zip(a[4:], b[4:], strict=True):
+            assert (x.window, x.below) == (y.window, y.below)
+            np.testing.assert_array_equal(x.values, y.values)
+            assert (x.counts is None) == (y.counts is None)
+            if x.counts is not None:
+                np.testing.assert_array_equal(x.counts, y.counts)
