@@ -254,11 +254,8 @@ def match_reference(encoded: Table, reference: Table) -> Table:
     """Give a frame the dtypes of its reference: the mean of whole numbers is a fraction."""
     if not is_frame(encoded):
         return encoded
-    changed = [
-        nw.col(name).cast(reference.schema[name])
-        for name in encoded.columns
-        if encoded.schema[name] != reference.schema[name]
-    ]
+    own, wanted = encoded.schema, reference.schema
+    changed = [nw.col(name).cast(wanted[name]) for name in own if own[name] != wanted[name]]
     return encoded.with_columns(*changed) if changed else encoded
 
 
@@ -337,8 +334,13 @@ def centre_of(data: Table, categorical: frozenset[int], how: str, position: int)
 
 def tile_sum(column: Array) -> tuple[float, int]:
     """Sum and number of the values that are not missing."""
-    present = column[~np.isnan(column)]
-    return float(present.sum(dtype=np.float64)), len(present)
+    # In one piece, so that the order of summation does not depend on how the table is stored.
+    column = np.ascontiguousarray(column)
+    total = float(column.sum(dtype=np.float64))
+    if np.isnan(total) and (missing := np.isnan(column)).any():
+        column = column[~missing]
+        total = float(column.sum(dtype=np.float64))
+    return total, len(column)
 
 
 def mean_of(sums: Iterable[tuple[float, int]]) -> float:
@@ -382,9 +384,10 @@ def with_reference(
                 ) from error
         return changed
     series = []
+    schema = table.schema
     for position, value in values.items():
         name = table.columns[position]
-        dtype = table.schema[name]
+        dtype = schema[name]
         if is_number(dtype) or column_numbers(table, position) is not None:
             try:
                 number = float(value)

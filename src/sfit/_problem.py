@@ -311,8 +311,8 @@ def _settle_stored(
         view, _ = _settle_classes(view, np.concatenate(found))
         settle = replace(settle, view=view)
     modes = reference == "mode" if isinstance(reference, str) else False
-    telling, parts = TellingRows(), _Parts()
     probing = isinstance(view, PipelineView) and view.encoded
+    telling, parts = TellingRows(ends=probing), _Parts()
     known = Survey(view.categorical, modes)
     for first, table in raw_tiles(store, columns):
         telling.add(settle.features(table))

@@ -300,7 +300,8 @@ def is_number(dtype: Any) -> bool:
 def column_numbers(table: Table, position: int) -> Array | None:
     """A column as numbers; None where it holds anything else, or categories labelled by numbers."""
     if is_frame(table):
-        dtype = table.schema[table.columns[position]]
+        # Not from the schema, which narwhals makes anew of all columns.
+        dtype = table.get_column(table.columns[position]).dtype
         if not is_number(dtype) and dtype != nw.Object:
             return None
     column = column_values(table, position)

@@ -120,9 +120,11 @@ def medians(read: Callable[[], Iterable[Table]], survey: Survey) -> dict[int, fl
 
 
 class TellingRows:
-    """A few rows that show each column at its ends, missing, in between, and in every category."""
+    """A few rows that show each column in every category and, if asked for, at its ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, ends: bool) -> None:
+        self.ends = ends
+        """Whether columns of numbers are shown at their ends, and missing."""
         self.pieces: list[Table] = []
         self.low: dict[int, float] = {}
         self.high: dict[int, float] = {}
@@ -136,7 +138,10 @@ class TellingRows:
         )
         for column in range(table.shape[1]):
             numbers = column_numbers(table, column)
-            rows |= self._words(table, column) if numbers is None else self._ends(column, numbers)
+            if numbers is None:
+                rows |= self._words(table, column)
+            elif self.ends:
+                rows |= self._ends(column, numbers)
         self.pieces.append(take_rows(table, np.asarray(sorted(rows))))
 
     def _ends(self, column: int, numbers: Array) -> set[int]:

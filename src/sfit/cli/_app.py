@@ -41,6 +41,9 @@ Group = Annotated[
     list[str], typer.Option(metavar="NAME=A,B", help="Columns revealed together; repeat.")
 ]
 Reference = Annotated[str, typer.Option(metavar="WHAT", help="mean, median, mode, number, file.")]
+Checkpoint = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Go on from here if the run is stopped.")
+]
 Jobs = Annotated[int | None, typer.Option(metavar="N", help="Workers; -1: all cores.")]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Random seed, for beta.")]
 Trust = Annotated[
@@ -103,6 +106,7 @@ def run_test(
     json: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the result as JSON.")
     ] = None,
+    checkpoint: Checkpoint = None,
     jobs: Jobs = None,
     seed: Seed = None,
     trust: Trust = [],  # noqa: B006
@@ -119,6 +123,8 @@ def run_test(
         "correction": correction,
         "groups": _inputs.groups(group),
         "by": by,
+        "checkpoint": checkpoint,
+        "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
         "n_jobs": jobs,
         "random_state": seed,
         "progress": sys.stderr.isatty(),
@@ -155,6 +161,7 @@ def beta(
     max_beta: Annotated[float, typer.Option(metavar="B", help="Largest beta accepted.")] = 0.1,
     reference: Reference = "mean",
     group: Group = [],  # noqa: B006
+    checkpoint: Checkpoint = None,
     jobs: Jobs = None,
     seed: Seed = None,
     trust: Trust = [],  # noqa: B006
@@ -169,6 +176,8 @@ def beta(
         "n_models": models,
         "max_beta": max_beta,
         "groups": _inputs.groups(group),
+        "checkpoint": checkpoint,
+        "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
         "n_jobs": jobs,
         "random_state": seed,
         "progress": sys.stderr.isatty(),

@@ -12,6 +12,28 @@ from sfit.exceptions import DataError, MissingDependencyError
 KINDS = "CSV (.csv, .csv.gz) or Parquet (a file, a folder or a glob such as 'rows/*.parquet')"
 
 
+def is_parquet(source: str) -> bool:
+    """Whether rows lie in Parquet files, by what the files hold."""
+    path = Path(source)
+    if path.is_dir() or (not path.exists() and glob.has_magic(source)):
+        return True
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
+
+
+def read_head(source: str) -> pd.DataFrame:
+    """The first row of Parquet files: names and types, without reading the rest."""
+    from sfit._stored import open_store, raw_tiles
+
+    store = open_store(source)
+    if store is None:
+        raise DataError(f"{source!r} holds no Parquet files.")
+    [(_, head)] = raw_tiles(store, store.names, n_rows=1)
+    return pd.DataFrame(head.to_pandas())
+
+
 def read_rows(source: str) -> pd.DataFrame:
     """All rows of a file, a folder or a glob."""
     path = Path(source)

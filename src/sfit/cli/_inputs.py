@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,12 @@ def check_writable(*paths: Path | None) -> None:
             raise ArgumentError(f"{str(path)!r} {what}: name another file to write.")
 
 
+def digest(model: str) -> str | None:
+    """What tells this model file from another, for a checkpoint."""
+    path = Path(model)
+    return blake2b(path.read_bytes(), digest_size=16).hexdigest() if path.is_file() else None
+
+
 def load(
     model: str,
     data: str,
@@ -87,8 +94,8 @@ def load(
 
     loaded = load_model(model, trust=trust, allow_pickle=allow_pickle)
     from sfit._losses import check_loss
-    from sfit.cli._data import read_rows
-    from sfit.cli._labels import settle_labels
+    from sfit.cli._data import is_parquet, read_head, read_rows
+    from sfit.cli._labels import settle_labels, speak_the_same
     from sfit.models import as_view
 
     check_loss(loss)
@@ -101,8 +108,13 @@ def load(
             f"{model!r} was read, but its model cannot be used ({type(error).__name__}: {error}): "
             "save the model again."
         ) from error
-    rows = read_rows(data)
+    stored = is_parquet(data)
+    rows = read_head(data) if stored else read_rows(data)
     if target not in rows.columns:
         known = ", ".join(map(str, rows.columns[:8])) + (", ..." if rows.shape[1] > 8 else "")
         raise ArgumentError(f"--target names {target!r}, but the columns of {data!r} are {known}.")
+    if stored and classes is None and speak_the_same(view, rows[target]):
+        # Read tile by tile, however many rows there are.
+        return view, data
+    rows = read_rows(data) if stored else rows
     return settle_labels(view, rows, target, names(classes))

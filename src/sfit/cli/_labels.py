@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,14 @@ def settle_labels(
             f"--classes ({listed}, if they were numbered in sorted order, as is usual)."
         )
     return view, rows
+
+
+def speak_the_same(view: ModelView, example: pd.Series[Any]) -> bool:
+    """Whether the model and the column call the classes alike, so that no label must change."""
+    if view.task != "classification" or view.classes is None:
+        return True
+    text = not (pd.api.types.is_numeric_dtype(example) or pd.api.types.is_bool_dtype(example))
+    return text == all(isinstance(label, str) for label in view.classes.tolist())
 
 
 def _named(view: ModelView, classes: Sequence[str]) -> ModelView:
