@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -168,7 +169,7 @@ def _glorot(sizes: Sequence[int], generators: Sequence[torch.Generator]) -> list
     """Glorot-uniform weights (networks, inputs, units) and zero biases (networks, 1, units)."""
     torch = import_torch()
     parameters: list[torch.Tensor] = []
-    for inputs, units in zip(sizes[:-1], sizes[1:], strict=True):
+    for inputs, units in pairwise(sizes):
         bound = math.sqrt(6 / (inputs + units))
         drawn = [torch.rand(inputs, units, generator=generator) for generator in generators]
         parameters += [(2 * torch.stack(drawn) - 1) * bound]

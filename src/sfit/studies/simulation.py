@@ -141,9 +141,7 @@ def _examine(settings: Settings, sample: Sample, network: Network) -> Seed:
         beta_exact=choice.beta,
         partner_ranks=ranks,
         scores=(weights @ weights.T).tolist(),
-        outcomes={
-            name: _outcome(settings, module, sample, rule) for name, rule in RULES.items()
-        },
+        outcomes={name: _outcome(settings, module, sample, rule) for name, rule in RULES.items()},
     )
 
 
@@ -265,7 +263,9 @@ validation error of {spread([network.validation_loss for network in networks])}.
 
 ## Table 1
 
-Median of the differences at alpha = 0.05, beta = 0.01, mean (smallest to largest) over {n} networks; how
+Median of the differences at alpha = 0.05, beta = 0.01, mean (smallest to largest) over {
+        n
+    } networks; how
 often it was significant at beta = 0.01 for both orders (the paper) and at 0.01, then 0.001 for pairs.
 
 {
@@ -315,13 +315,17 @@ three of four statistics lie above the perfect model's; another network may well
 
 The paper reports the first row as yes everywhere, with one network. At (0.01, 0.001) there are {
         len(others)
-    } other pairs in all; in {tiny} of them a member would pass by itself at beta = 0.001, so that the pair
+    } other pairs in all; in {
+        tiny
+    } of them a member would pass by itself at beta = 0.001, so that the pair
 does as well. `strict=True` asks a pair to improve on each of its members too. Where the last gate is
 open, pairs were missed and the program says that there is more to find.
 
 ## beta by randomisation
 
-The paper finds 1e-2 on the grid 1e-6 ... 1e-1 with 20 random models. Ours: {chosen}. The exact smallest
+The paper finds 1e-2 on the grid 1e-6 ... 1e-1 with 20 random models. Ours: {
+        chosen
+    }. The exact smallest
 sufficient beta is {spread([network.beta_exact for network in networks])}.
 
 ## The matrix of absolute weights (Figure 1)
