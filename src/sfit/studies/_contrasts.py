@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sfit._contrast import Contrast, Evidence, Reveal, Term
 from sfit._engine import Question, gather
+from sfit._feature_significance import feature_significance
 from sfit._problem import Problem
+from sfit._result import SFITResult
 from sfit._sign_test import ranks
+
+
+def significance(model: Any, rows: tuple[Any, Any], **asked: Any) -> SFITResult:
+    """`feature_significance` of all rows together, whose answer is one result."""
+    result = feature_significance(model, *rows, **asked)
+    assert isinstance(result, SFITResult)  # noqa: S101 - only `by` gives several
+    return result
 
 
 class Asker:

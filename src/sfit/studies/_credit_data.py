@@ -127,5 +127,5 @@ def encode(frame: pd.DataFrame, encoding: str) -> tuple[pd.DataFrame, dict[str, 
             }
         )
         parts.append(dummies)
-        groups[name] = list(dummies)
+        groups[name] = [str(column) for column in dummies]
     return pd.concat(parts, axis=1), groups

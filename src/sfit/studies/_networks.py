@@ -56,7 +56,7 @@ class Network:
     def module(self) -> torch.nn.Sequential:
         """The same network as an ordinary torch module."""
         torch = import_torch()
-        chain: list[torch.nn.Module] = []
+        chain: list[Any] = []
         for weights, biases in self.layers:
             linear = torch.nn.Linear(*weights.shape)
             with torch.no_grad():
@@ -168,7 +168,7 @@ def _row_weights(recipe: Recipe, y: torch.Tensor, target: torch.Tensor) -> torch
 def _glorot(sizes: Sequence[int], generators: Sequence[torch.Generator]) -> list[torch.Tensor]:
     """Glorot-uniform weights (networks, inputs, units) and zero biases (networks, 1, units)."""
     torch = import_torch()
-    parameters: list[torch.Tensor] = []
+    parameters: list[Any] = []
     for inputs, units in pairwise(sizes):
         bound = math.sqrt(6 / (inputs + units))
         drawn = [torch.rand(inputs, units, generator=generator) for generator in generators]

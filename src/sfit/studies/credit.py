@@ -14,6 +14,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import sfit
 from sfit.studies import _credit_data as data
+from sfit.studies._contrasts import significance
 from sfit.studies._networks import Network, Recipe, train
 from sfit.studies._page import new_figure, spread, table, times
 from sfit.studies._section3 import INTERCEPT
@@ -216,7 +217,7 @@ def _split(frame: pd.DataFrame, encoding: str, seed: int, settings: Settings) ->
 
 
 def _columns(split: Split) -> list[str]:
-    return [name for name in split.X if name != INTERCEPT]
+    return [str(name) for name in split.X if name != INTERCEPT]
 
 
 def _train(
@@ -273,9 +274,9 @@ def _examine(settings: Settings, split: Split, network: Network) -> dict[str, An
     model = _model(network)
     test = split.X.iloc[split.test], split.y[split.test]
     tests = {
-        name: sfit.feature_significance(
+        name: significance(
             model,
-            *test,
+            test,
             alpha=settings.alpha,
             beta=settings.beta,
             max_order=2 if name == "half" else 1,
@@ -375,17 +376,16 @@ def _trees(frame: pd.DataFrame, split: Split, settings: Settings) -> Trees | Non
     ).fit(X.iloc[split.train], split.y[split.train])
     held_out, y = X.iloc[split.test], split.y[split.test]
     means = X.iloc[split.train].mean().to_dict()
-    late = sfit.feature_significance(
+    late = significance(
         model,
-        held_out,
-        y,
+        (held_out, y),
         alpha=settings.alpha,
         beta=settings.mean_beta,
         reference=means | dict.fromkeys(data.PAYMENTS, 1.0),
     )
     return Trees(
         split.seed,
-        _scores(y, model.predict_proba(held_out)[:, 1]),
+        _scores(y, np.asarray(model.predict_proba(held_out))[:, 1]),
         _by_part(model, held_out, y, split, settings, reference=means) | {LATE: late.selected},
     )
 
@@ -416,9 +416,9 @@ def figures(result: Result) -> dict[str, Any]:
 
     rows = _variable_shares(result)
     heat, ax = new_figure(width=7.2, height=6.4)
-    shares = np.array([list(row.values()) for row in rows.values()])
-    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    for (row, column), share in np.ndenumerate(shares):
+    matrix = np.array([list(row.values()) for row in rows.values()])
+    ax.imshow(matrix, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for (row, column), share in np.ndenumerate(matrix):
         colour = "white" if share > 0.6 else "black"
         ax.text(column, row, f"{share:.1f}", ha="center", va="center", color=colour, fontsize=7)
     heads = list(next(iter(rows.values())))

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-import sfit
 from sfit._contrast import Term
 from sfit._problem import pose
 from sfit._sign_test import p_value
-from sfit.studies._contrasts import Asker, over
+from sfit.studies._contrasts import Asker, over, significance
 from sfit.studies._networks import Network, Recipe
 from sfit.studies._page import new_figure, spread, table
 from sfit.studies._section3 import (
@@ -190,10 +189,9 @@ def _against_rows(network: Network, sample: Sample, settings: Settings) -> list[
     """Names of the sets found with the first so many test rows."""
     module, (X, y) = network.module(), sample.test
     results = [
-        sfit.feature_significance(
+        significance(
             module,
-            X[:n],
-            y[:n],
+            (X[:n], y[:n]),
             beta=(settings.first_beta, settings.second_beta),
             max_order=2,
             **MASKING,
@@ -282,7 +280,8 @@ def page(result: Result) -> str:
     """The three figures, their numbers, and what training together saved."""
     at = [place for place, beta in enumerate(result.betas) if _is_power_of_ten(beta)]
     betas = [f"{result.betas[place]:.0e}" for place in at]
-    wide, narrow = (result.against_beta[alpha] for alpha in result.against_beta)
+    wide, narrow = result.against_beta.values()
+    fixed_wide, fixed_narrow = result.against_second_beta.values()
     one, ten = result.alone_seconds, result.together_seconds
     return f"""
 {
@@ -311,7 +310,7 @@ themselves, rightly or wrongly, and Algorithm 2 no longer asks for their pair. W
 {
         table(
             ("set", *betas),
-            _both(*(result.against_second_beta[alpha] for alpha in result.against_beta), at)[7:],
+            _both(fixed_wide, fixed_narrow, at)[7:],
         )
     }
 

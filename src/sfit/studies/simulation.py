@@ -10,6 +10,7 @@ import numpy as np
 import sfit
 from sfit._partners import interaction_scores
 from sfit._problem import pose
+from sfit.studies._contrasts import significance
 from sfit.studies._networks import Network, Recipe
 from sfit.studies._page import interval, new_figure, spread, table, times
 from sfit.studies._section3 import FEATURES, MASKING, TRUE_FIRST, TRUE_PAIRS, Sample, Sizes
@@ -76,7 +77,7 @@ class Outcome:
 
     first: tuple[str, ...]
     """Features significant by themselves."""
-    pairs: tuple[tuple[str, str], ...]
+    pairs: tuple[tuple[str, ...], ...]
     """Significant pairs."""
     gates: tuple[bool, ...]
     """After each order: whether the gate is open."""
@@ -150,9 +151,7 @@ def _row(scores: Any, name: str) -> Any:
 
 
 def _outcome(settings: Settings, module: Any, sample: Sample, rule: dict[str, Any]) -> Outcome:
-    result = sfit.feature_significance(
-        module, *sample.test, alpha=settings.alpha, max_order=2, **rule, **MASKING
-    )
+    result = significance(module, sample.test, alpha=settings.alpha, max_order=2, **rule, **MASKING)
     shown = {test.term: test for test in result.tests}
     wanted = [(name,) for name in FEATURES] + list(TRUE_PAIRS)
     return Outcome(
