@@ -282,7 +282,8 @@ def figures(result: Result) -> dict[str, Any]:
     betas = np.logspace(-5, -1, 200)
     for (name, size), colour in zip(result.sizes.items(), COLOURS, strict=True):
         rates = np.mean(np.array(size.thresholds)[None] > betas[:, None], axis=1)
-        ax.plot(betas, rates, color=colour, label=name)
+        # Two lines fall together: one is dashed.
+        ax.plot(betas, rates, "--" if "same" in name else "-", color=colour, label=name)
     ax.axhline(0.05, color="#7F7F7F", linestyle="--", label="alpha = 0.05")
     ax.set(
         xscale="log",
@@ -359,8 +360,9 @@ Share of the fits whose gate is open although everything but noise is revealed a
 
 {table(("model", "gate open"), [(name, f"{size.gate:.3f}") for name, size in result.sizes.items()])}
 
-The gate has no beta, so that it inherits the rates of beta = 0, with all noise features at once. Mostly noise
-features make predictions worse, and the gate stays closed.
+The gate has no beta. Where the noise features make predictions worse it stays closed, more often than alpha
+asks for; where a model gains a trace from them, as the over-fitted network does, or where the reference is off, it
+opens. An open gate says that this model predicts better with all it has, not that a real feature is left.
 
 ## Intervals
 
@@ -384,8 +386,8 @@ binomial law, and observed over simulated test sets.
         )
     }
 
-The exact interval never covers less than it says, and at these numbers of rows it takes the paper's ranks or
-narrower ones.
+Both keep their promise, and at these numbers of rows they take the same ranks. They differ at 37 values of n up
+to 5,000 (17, 44, 67, ...), where the paper's is one rank wider on each side.
 
 ## The test at its boundary
 

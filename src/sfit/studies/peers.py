@@ -31,7 +31,7 @@ TITLE = "Peers: SFIT beside other methods"
 class Settings:
     """Everything that can be chosen."""
 
-    repeats: dict[str, int] = field(default_factory=lambda: {"interactions": 10, "correlated": 40})
+    repeats: dict[str, int] = field(default_factory=lambda: {"interactions": 5, "correlated": 20})
     """New rows and fits, by problem."""
     n_train: int = 10_000
     n_test: int = 2_000

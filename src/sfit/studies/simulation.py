@@ -45,10 +45,10 @@ class Settings:
 
 FULL = Settings()
 FAST = Settings(
-    sizes=Sizes(train=6_000, validation=1_500, test=4_000),
-    recipe=Recipe(hidden=(60, 30), learning_rate=3e-3, max_epochs=15),
+    sizes=Sizes(train=3_000, validation=1_000, test=3_000),
+    recipe=Recipe(hidden=(40, 20), learning_rate=5e-3, max_epochs=8),
     seeds=(0, 1),
-    n_random_models=5,
+    n_random_models=3,
 )
 
 RULES: dict[str, dict[str, Any]] = {
