@@ -18,7 +18,7 @@ from sfit.exceptions import MissingDependencyError
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table; numbers as `number` writes them."""
+    """A Markdown table; cells as `written` writes them."""
     lines = [head, ["---"] * len(head), *([written(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
