@@ -296,8 +296,8 @@ def _of(result: Result, problem: str) -> list[Outcome]:
 
 def _false(result: Result) -> str:
     """How often each method with a test found noise."""
-    return ", ".join(
-        f"{one.method} {one.finds['X6'] + one.finds['X7']}"
+    return "; ".join(
+        f"{one.method}: {one.finds['X6'] + one.finds['X7']}"
         for one in _of(result, "interactions")
         if one.finds
     )
