@@ -386,7 +386,7 @@ One training took {seconds.refit:.1f} s by itself, so that LOCO takes {
     }
 
 The paper says {PAPER_RATIO} times and not what it counts. The tests alone are far cheaper than
-that. Its number is of the size of ours with the choice of beta included, which by the loop over the grid,
+that. Its number is nearer to ours with the choice of beta included, which by the loop over the grid,
 with new random models at each value, took {passes} predict passes over the validation rows here.
 `choose_beta` serves every beta with the same random models, and the network's structure makes most
 predictions unnecessary; on 10,000 rows and seven features the test itself gains nothing from that.
