@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,8 @@ from sfit.studies._page import new_figure, table
 Array = npt.NDArray[Any]
 
 TITLE = "Calibration: size, coverage, gates, corrections"
+
+CURVE_BETAS = tuple(np.logspace(-5, -1, 81).tolist())
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,8 @@ class Size:
     power: tuple[float, ...]
     """Share of the tests of the features that matter alone that reject."""
     power_by: tuple[float, ...]
-    thresholds: tuple[float, ...]
-    """`beta_max` of every test of a noise feature (0: never significant)."""
+    curve: tuple[float, ...]
+    """Share of the tests of noise features that reject at each of `CURVE_BETAS`."""
     gate: float
     """Share of the fits whose gate is open when everything but noise is revealed."""
 
@@ -223,9 +225,14 @@ def _size(settings: Settings, fits: Iterator[Fitted]) -> Size:
         any_false_by=tuple(anywhere[1].tolist()),
         power=tuple(found[0].tolist()),
         power_by=tuple(found[1].tolist()),
-        thresholds=tuple(thresholds),
+        curve=rejected_above(thresholds),
         gate=float(np.mean(gates)),
     )
+
+
+def rejected_above(thresholds: Sequence[float]) -> tuple[float, ...]:
+    """Share of tests that reject at each beta: those whose beta_max is above it."""
+    return tuple(float(np.mean(np.asarray(thresholds) > beta)) for beta in CURVE_BETAS)
 
 
 def _decisions(settings: Settings, problem: Problem, noise: Term) -> tuple[Array, Array, bool]:
@@ -279,11 +286,9 @@ COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#009E73", "#000000", "#CC79A7")
 def figures(result: Result) -> dict[str, Any]:
     """Type I error of every model against beta."""
     figure, ax = new_figure(width=7.2)
-    betas = np.logspace(-5, -1, 200)
     for (name, size), colour in zip(result.sizes.items(), COLOURS, strict=True):
-        rates = np.mean(np.array(size.thresholds)[None] > betas[:, None], axis=1)
         # Two lines fall together: one is dashed.
-        ax.plot(betas, rates, "--" if "same" in name else "-", color=colour, label=name)
+        ax.plot(CURVE_BETAS, size.curve, "--" if "same" in name else "-", color=colour, label=name)
     ax.axhline(0.05, color="#7F7F7F", linestyle="--", label="alpha = 0.05")
     ax.set(
         xscale="log",
