@@ -126,7 +126,7 @@ def _pass(
     windows: list[Windows] | None = None
     bar = tqdm(total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, disable=not shown)
     per_tile = len(rows) / n_tiles / len(tasks)
-    with bar, limit_threads(payload, n_jobs):
+    with bar, limit_threads(payload, sides, n_jobs):
         for some in rounds(len(stretches)):
             answers: dict[tuple[int, int], list[Summary]] = {}
             jobs = []

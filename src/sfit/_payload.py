@@ -86,10 +86,13 @@ def _light(evaluation: Evaluation, sides: Set[Side]) -> Evaluation:
 
 
 @contextmanager
-def limit_threads(payload: Payload, n_jobs: int | None) -> Iterator[None]:
-    """While several threads work here, linear algebra does not start more than there are cores."""
+def limit_threads(payload: Payload, sides: Set[Side], n_jobs: int | None) -> Iterator[None]:
+    """While several threads ask the model, linear algebra starts no more than there are cores."""
     workers = effective_n_jobs(n_jobs)
     if workers == 1 or not isinstance(payload, Shared):
+        yield
+        return
+    if sides <= payload.evaluation.predictions.prepared.keys():
         yield
         return
     with ThreadpoolController().limit(limits=max(1, cpu_count() // workers), user_api="blas"):

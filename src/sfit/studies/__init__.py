@@ -1,0 +1,96 @@
+"""The paper's tables and figures, one file per study, each with one command.
+
+``python -m sfit.studies simulation --out folder`` trains, tests, draws, and writes a page with the
+paper's numbers beside ours. The pages of full runs are in ``docs/paper/``.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from sfit._arguments import check_choice, check_flag
+from sfit.studies import _page
+
+__all__ = ["NAMES", "Report", "run"]
+
+NAMES = ("simulation", "loco", "power", "correlation", "credit", "calibration", "peers")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a study found; printed, it is its page.
+
+    Attributes
+    ----------
+    study : str
+        Its name.
+    settings, result : frozen dataclasses
+        What was asked for, and plain numbers.
+    page : str
+        The page, in Markdown.
+    seconds : float
+        How long it took.
+    """
+
+    study: str
+    settings: Any
+    result: Any
+    page: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return self.page
+
+
+def run(name: str, *, fast: bool = False, out: str | PathLike[str] | None = None) -> Report:
+    """Run a study of the paper.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+    fast : bool, default=False
+        Take seconds instead of minutes, with fewer rows and smaller models: the numbers are then
+        only a sketch of the paper's.
+    out : path, optional
+        Folder for the page (Markdown), its figures (PNG) and all numbers (JSON). By default
+        nothing is written.
+
+    Returns
+    -------
+    Report
+        With `.result` and `.page`.
+
+    Examples
+    --------
+    >>> from sfit import studies
+    >>> report = studies.run("correlation", fast=True)
+    >>> report.result.sfit[0] == (1.0, 1.0)  # section 1: SFIT never misses
+    True
+    """
+    check_choice(name, "name", NAMES)
+    check_flag(fast, "fast")
+    module = import_module(f"sfit.studies.{name}")
+    settings = module.FAST if fast else module.FULL
+    started = time.perf_counter()
+    result = module.study(settings)
+    seconds = time.perf_counter() - started
+    command = f"python -m sfit.studies {name}{' --fast' if fast else ''}"
+    provenance = _page.provenance(command, seconds)
+    page = _page.headed(module.TITLE, module.page(result), provenance)
+    if out is not None:
+        _page.write(
+            Path(out),
+            name,
+            page=page,
+            figures=module.figures(result),
+            settings=settings,
+            result=result,
+            run=provenance,
+        )
+    return Report(name, settings, result, page, seconds)

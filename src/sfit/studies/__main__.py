@@ -1,0 +1,31 @@
+"""``python -m sfit.studies STUDY [--fast] [--out folder]``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from sfit.exceptions import SFITError
+from sfit.studies import NAMES, run
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a study and print its page."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sfit.studies", description="Reproduce a study of the SFIT paper."
+    )
+    parser.add_argument("study", choices=NAMES)
+    parser.add_argument("--fast", action="store_true", help="a sketch in seconds")
+    parser.add_argument("--out", help="folder for the page, its figures and all numbers")
+    asked = parser.parse_args(arguments)
+    try:
+        report = run(asked.study, fast=asked.fast, out=asked.out)
+    except SFITError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(report)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,128 @@
+"""What a study leaves behind: JSON, figures, and a Markdown page with the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfit._versions import versions
+from sfit.exceptions import MissingDependencyError
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table; cells as `written` writes them."""
+    lines = [head, ["---"] * len(head), *([written(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def written(value: Any) -> str:
+    """A cell: text as it is, numbers to three significant digits, nothing as a dash."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    if isinstance(value, float | np.floating):
+        return "-" if math.isnan(value) else f"{value:.3g}"
+    return str(value)
+
+
+def interval(low: float, high: float) -> str:
+    """An interval, to three significant digits."""
+    return f"[{low:.3g}, {high:.3g}]"
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean, and smallest to largest."""
+    return f"{np.mean(values):.3g} ({min(values):.3g} to {max(values):.3g})"
+
+
+def times(count: int, of: int) -> str:
+    """A count out of a total."""
+    return f"{count}/{of}"
+
+
+def new_figure(columns: int = 1, width: float = 6.4, height: float = 4.0) -> tuple[Any, Any]:
+    """A figure and its axes, without any window."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependencyError(
+            'the figures of a study need matplotlib: pip install "sfit[plot]".'
+        ) from error
+    figure = Figure(figsize=(width * columns, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(1, columns)
+
+
+def write(
+    folder: Path,
+    name: str,
+    *,
+    page: str,
+    figures: Mapping[str, Any],
+    settings: Any,
+    result: Any,
+    run: Mapping[str, Any],
+) -> None:
+    """Write `name.md`, `name.json` and `name-<figure>.png`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    document = {
+        "study": name,
+        "settings": asdict(settings),
+        "result": asdict(result),
+        "run": dict(run),
+    }
+    text = json.dumps(_storable(document), indent=1, allow_nan=False)
+    (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    (folder / f"{name}.md").write_text(page, encoding="utf-8")
+    for figure_name, figure in figures.items():
+        # Without the version of matplotlib, equal runs give equal files.
+        path = folder / f"{name}-{figure_name}.png"
+        figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def headed(title: str, body: str, run: Mapping[str, Any]) -> str:
+    """The page: its title, the run that made it, and what the study says."""
+    made = (
+        f"Made by `{run['command']}` in {run['seconds']:,.0f} s "
+        f"({run['threads']}, Python {run['versions']['python']})."
+    )
+    return f"# {title}\n\n{made}\n\n{body.strip()}\n"
+
+
+def provenance(command: str, seconds: float) -> dict[str, Any]:
+    """How the numbers came about."""
+    threads = os.environ.get("OMP_NUM_THREADS")
+    cores = os.cpu_count() or 1
+    return {
+        "command": command,
+        "seconds": seconds,
+        "threads": f"{threads} thread" if threads == "1" else f"{threads or cores} threads",
+        "platform": platform.machine(),
+        "versions": {"python": platform.python_version(), **versions()},
+    }
+
+
+def _storable(value: Any) -> Any:
+    """JSON's own types; what is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _storable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _storable(value.tolist())
+    if isinstance(value, float):
+        # Seven digits are more than any of these numbers carries.
+        return float(f"{value:.7g}") if math.isfinite(value) else None
+    return value
