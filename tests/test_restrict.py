@@ -319,3 +319,15 @@ def test_an_ignored_feature_is_never_significant_on_any_route():
         for fast in (True, False):
             result = sfit.feature_significance(model, X, y, beta=0.0, fast=fast)
             assert result.tests[5].n_positive == 0
+
+
+@pytest.mark.parametrize("rows", [1, 2, 99, 100, 101, 517])
+def test_sums_down_wide_rows(rows, monkeypatch):
+    """In blocks of rows, whole or not, as NumPy sums column by column."""
+    from sfit.restrict import _relu
+
+    monkeypatch.setattr(_relu, "WIDE", 0)
+    values = np.random.default_rng(rows).normal(size=(rows, 7))
+    expected = np.cumsum(values, axis=0)
+    _relu._run_down(values)
+    np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
