@@ -6,11 +6,19 @@
 writes docs/images/.
 """
 
+import io
+import os
+import pty
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
+import skops.io
 from playwright.sync_api import sync_playwright
+from rich.console import Console
+from rich.text import Text
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import sfit
@@ -38,15 +46,59 @@ def main() -> None:
         path = Path(folder) / "report.html"
         result.to_html(path)
         photograph(path)
+        X[train].assign(y=y[train]).to_csv(Path(folder) / "train.csv", index=False)
+        X[test].assign(y=y[test]).to_csv(Path(folder) / "test.csv", index=False)
+        skops.io.dump(model, Path(folder) / "model.skops")
+        photograph_terminal(folder)
     display = DeltaDisplay.from_model(model, X[test], y[test], "X3", reference=X[train])
     display.figure_.savefig(IMAGES / "delta.png", dpi=110)
 
 
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+def photograph_terminal(folder: str) -> None:
+    """What the program prints on a real terminal of 100 columns."""
+    command = ["sfit", "test", "model.skops", "test.csv", "--target", "y"]
+    command += [
+        "--reference",
+        "train.csv",
+        "--order",
+        "2",
+        "--beta",
+        "0.01,0.001",
+        "--partners",
+        "1",
+    ]
+    leader, follower = pty.openpty()
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"}
+    run = [sys.executable, "-m", *command]
+    with subprocess.Popen(run, cwd=folder, stdout=follower, env=environment):  # noqa: S603
+        os.close(follower)
+        printed = b""
+        try:
+            while some := os.read(leader, 65_536):
+                printed += some
+        except OSError:  # the end of a terminal
+            pass
+    console = Console(record=True, width=100, file=io.StringIO())
+    console.print(Text(f"$ {' '.join(command)}", style="bold"))
+    console.print(Text.from_ansi(printed.decode()))
+    drawing = Path(folder) / "terminal.svg"
+    console.save_svg(str(drawing), title="sfit")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        page = browser.new_page(device_scale_factor=1)
+        page.context.set_offline(True)
+        page.set_content(f"<body style='margin:0;width:1240px'>{drawing.read_text()}</body>")
+        page.locator("svg").first.screenshot(path=IMAGES / "terminal.png")
+        browser.close()
+
+
 def photograph(path: Path) -> None:
     """The top of the page, light and dark."""
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for scheme in ("light", "dark"):
             page = browser.new_page(
                 viewport={"width": 1180, "height": 900}, color_scheme=scheme, device_scale_factor=1

@@ -331,9 +331,9 @@ DATES = pd.date_range("2020-01-01", periods=N)
 ROWS = [
     case("X-none", DataError, "X", "NoneType", X=None),
     case("X-scalar", DataError, "X", "int", X=3),
-    case("X-path", DataError, "X", "str", X="rows.csv"),
+    case("X-path", ArgumentError, "X", "rows.csv", "Parquet", X="rows.csv"),
     case("X-mapping", DataError, "X", "dict", X={"a": [1]}),
-    case("X-generator", DataError, "X", "generator", X=(row for row in X)),
+    case("X-generator", ArgumentError, "X", "generator", X=(row for row in X)),
     case("X-1d", DataError, "X", "two dimensions", "reshape", X=X[:, 0]),
     case("X-3d", DataError, "X", "two dimensions", X=X[None]),
     case("X-no-rows", DataError, "X", "(0, 3)", X=X[:0], y=Y[:0]),

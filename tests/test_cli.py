@@ -195,6 +195,28 @@ def test_parquet(folder, joblib_file, monkeypatch):
     assert "Rows:       600 " in ended.stdout
 
 
+def test_a_checkpoint_and_another_run(folder, joblib_file):
+    """Rows of Parquet are read tile by tile; the same command goes on, another one is refused."""
+    pytest.importorskip("pyarrow")
+    rows().to_parquet(folder / "kept.parquet")
+    command = ("test", joblib_file, "kept.parquet", "-t", "label", "--allow-pickle")
+    plain = run(*command, cwd=folder)
+    kept = [run(*command, "--checkpoint", "run.sqlite", cwd=folder) for _ in range(2)]
+    assert [ended.stdout for ended in kept] == [plain.stdout] * 2, kept[0].stderr
+    other = run(*command, "--checkpoint", "run.sqlite", "--alpha", "0.1", cwd=folder)
+    assert_refused(other, "another run", "alpha was 0.05 and is 0.1")
+
+
+def test_reproduce(tmp_path):
+    """A small study prints its page and writes it; an unknown one is refused with the names."""
+    pytest.importorskip("matplotlib")
+    ended = run("reproduce", "correlation", "--fast", "--out", "paper", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert "0.503" in ended.stdout
+    assert (tmp_path / "paper" / "correlation.md").is_file()
+    assert_refused(run("reproduce", "nothing", cwd=tmp_path), "simulation", "'nothing'")
+
+
 def test_trust(folder):
     """A type of the user's own is listed, refused, and loaded with --trust."""
     skops = pytest.importorskip("skops.io")

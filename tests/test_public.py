@@ -34,15 +34,16 @@ ARGUMENTS = {
     sfit.feature_significance: (
         "model X y features loss alpha beta max_order correction interval reference groups "
         "always_on given by partners n_partners exhaustive strict fast validation "
-        "validation_fraction random_model n_jobs progress random_state sample_weight"
+        "validation_fraction random_model n_jobs progress checkpoint "
+        "checkpoint_key random_state sample_weight"
     ),
     sfit.choose_beta: (
         "model X y alpha n_models grid max_beta random_model features loss reference groups "
-        "always_on fast n_jobs progress random_state"
+        "always_on fast n_jobs progress checkpoint checkpoint_key random_state"
     ),
     sfit.loco_significance: (
         "estimator X_train y_train X_test y_test features loss alpha correction interval groups "
-        "n_jobs progress"
+        "n_jobs progress checkpoint checkpoint_key"
     ),
     sfit.power: "n probability alpha",
     sfit.rows_needed: "probability alpha power",

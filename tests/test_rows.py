@@ -440,7 +440,6 @@ def test_scikit_learn_does_not_warn(data):
         (sp.csr_array(np.ones((3, 2), dtype=complex)), "must hold numbers"),
         (pd.Series([1.0]), "must be"),
         (pl.LazyFrame({"a": [1.0]}), "held in memory"),
-        ("rows.csv", "must be"),
         (pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]), "twice or more"),
         (pd.DataFrame(np.zeros((2, 2)), columns=[1, "1"]), "twice or more"),
         (np.empty((0, 3)), "rows and columns"),
