@@ -122,9 +122,7 @@ def page(runs: list[dict[str, float]], n_rows: int) -> str:
     memory = max((r for r in runs if r["how"] == "memory"), key=lambda r: r["rows"] / r["seconds"])
     disk = sorted((r for r in runs if r["how"] == "disk"), key=lambda r: r["rows"])
     largest = disk[-1]
-    slope = np.polyfit(np.log([r["rows"] for r in disk]), np.log([r["seconds"] for r in disk]), 1)[
-        0
-    ]
+    slope, late = growth(disk), growth(disk[1:])
     lines = [
         "| rows | from | workers | seconds | of which order 1 | gate | rows per second and core "
         "| peak resident memory |",
