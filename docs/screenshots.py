@@ -83,7 +83,7 @@ def photograph_terminal(folder: str) -> None:
             pass
     console = Console(record=True, width=100, file=io.StringIO())
     console.print(Text(f"$ {' '.join(command)}", style="bold"))
-    console.print(Text.from_ansi(printed.decode()))
+    console.print(Text.from_ansi(printed.decode().replace("\r\n", "\n")))
     drawing = Path(folder) / "terminal.svg"
     console.save_svg(str(drawing), title="sfit")
     with sync_playwright() as playwright:
