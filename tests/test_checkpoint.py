@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import sfit
 from sfit import _features, _rows
@@ -145,6 +147,28 @@ def test_another_run_is_refused_with_what_differs(frame, model, tmp_path):
         with pytest.raises(CheckpointError, match="is of another run") as caught:
             call()
         assert word in str(caught.value)
+
+
+def test_another_target_in_the_same_files_is_another_run(frame, model, tmp_path):
+    """Which columns are what belongs to the rows."""
+    pytest.importorskip("pyarrow")
+    frame.assign(other=-frame.y).to_parquet(tmp_path / "rows.parquet")
+    options = {"checkpoint": tmp_path / "run.sqlite"}
+    sfit.feature_significance(model, tmp_path / "rows.parquet", "y", **options)
+    with pytest.raises(CheckpointError, match="the rows"):
+        sfit.feature_significance(model, tmp_path / "rows.parquet", "other", **options)
+
+
+def test_a_key_answers_for_a_model_that_cannot_be_hashed(frame, tmp_path):
+    """A pipeline with a lambda cannot be pickled; with a key it can be resumed."""
+    pipe = make_pipeline(FunctionTransformer(lambda rows: rows), LinearRegression())
+    pipe.fit(frame[NAMES], frame.y)
+    options = {"checkpoint": tmp_path / "run.sqlite"}
+    with pytest.raises(ArgumentError, match="checkpoint_key"):
+        sfit.feature_significance(pipe, frame, "y", **options)
+    first = sfit.feature_significance(pipe, frame, "y", checkpoint_key="1", **options)
+    again = sfit.feature_significance(pipe, frame, "y", checkpoint_key="1", **options)
+    assert content(again) == content(first)
 
 
 def test_functions_need_a_key(frame, tmp_path):

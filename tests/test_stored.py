@@ -211,6 +211,90 @@ def test_tiles_are_cut_alike_wherever_reading_starts(frame, tmp_path):
         assert tiles[1].number(3) == (TILE + 3 if numbers is None else numbers[TILE + 3])
 
 
+def test_categories_are_numbered_alike_in_all_files(tmp_path):
+    """Each file has a dictionary of its own; the model sees the categories of all of them."""
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.normal(size=3_000), "s": rng.choice(list("uvw"), 3_000)})
+    rows["s"] = rows["s"].astype("category")
+    rows["y"] = rows.a + (rows.s == "w") + rng.normal(size=3_000)
+    model = lightgbm.LGBMRegressor(n_estimators=10, verbose=-1).fit(rows[["a", "s"]], rows.y)
+    ordered = rows.sort_values("s", ascending=False, ignore_index=True)
+    for number, piece in enumerate((ordered[:900], ordered[900:2000], ordered[2000:])):
+        own = piece.assign(s=piece.s.cat.remove_unused_categories())
+        own.to_parquet(tmp_path / f"{number}.parquet")
+    whole = pd.read_parquet(tmp_path)
+    expected = sfit.feature_significance(model, whole, "y")
+    assert content(sfit.feature_significance(model, tmp_path, "y")) == content(expected)
+
+    def codes(rows):
+        return np.asarray(rows["s"].cat.codes, dtype=float)
+
+    expected = sfit.feature_significance(codes, whole, "y", features=["a", "s"])
+    found = sfit.feature_significance(codes, tmp_path, "y", features=["a", "s"])
+    assert content(found) == content(expected)
+
+
+@pytest.mark.parametrize("reference", ["mean", "median", "mode"])
+def test_columns_that_the_model_takes_for_categories(tmp_path, reference):
+    """Numbers that LightGBM splits as categories are frozen at their mode, from disk as well."""
+    lightgbm = pytest.importorskip("lightgbm")
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"a": rng.normal(size=3_000), "c": rng.integers(0, 5, size=3_000)})
+    rows["y"] = rows.a + (rows.c == 2) + rng.normal(size=3_000)
+    model = lightgbm.LGBMRegressor(n_estimators=10, verbose=-1)
+    model.fit(rows[["a", "c"]], rows.y, categorical_feature=["c"])
+    rows.to_parquet(tmp_path / "rows.parquet")
+    expected = sfit.feature_significance(model, rows, "y", reference=reference)
+    found = sfit.feature_significance(model, tmp_path, "y", reference=reference)
+    assert content(found) == content(expected)
+
+
+def test_modes_of_many_numbers(tmp_path, monkeypatch):
+    """Only words are refused when there are too many of them."""
+    monkeypatch.setattr("sfit._survey.MOST_CATEGORIES", 100)
+    rng = np.random.default_rng(2)
+    rows = pd.DataFrame(rng.normal(size=(2_000, 2)), columns=["a", "y"])
+    rows.to_parquet(tmp_path / "rows.parquet")
+    options = {"reference": "mode", "features": ["a"]}
+
+    def model(rows):
+        return np.asarray(rows["a"])
+
+    expected = sfit.feature_significance(model, rows, "y", **options)
+    found = sfit.feature_significance(model, tmp_path, "y", **options)
+    assert content(found) == content(expected)
+    rows.assign(a=[f"word {k}" for k in range(2_000)]).to_parquet(tmp_path / "rows.parquet")
+    refused(
+        lambda: sfit.feature_significance(lambda r: np.zeros(len(r)), tmp_path, "y"),
+        DataError,
+        "distinct words",
+    )
+
+
+def test_a_filesystem_of_another_library(frame, models):
+    """fsspec finds what pyarrow does not know, by name and by glob."""
+    fsspec = pytest.importorskip("fsspec")
+    model, target = models["boosting"]
+    expected = content(sfit.feature_significance(model, frame, target))
+    for number, piece in enumerate((frame[:2000], frame[2000:])):
+        with fsspec.open(f"memory://rows/{number}.parquet", "wb") as file:
+            piece.to_parquet(file)
+    assert content(sfit.feature_significance(model, "memory://rows", target)) == expected
+    assert content(sfit.feature_significance(model, "memory://rows/*.parquet", target)) == expected
+
+
+def test_a_folder_with_brackets_in_its_name(frame, models, tmp_path):
+    """A path that exists is no pattern."""
+    model, target = models["boosting"]
+    folder = tmp_path / "rows[1]"
+    folder.mkdir()
+    expected = content(sfit.feature_significance(model, frame, target))
+    assert content(sfit.feature_significance(model, write(frame, folder, "one file"), target)) == (
+        expected
+    )
+
+
 # ------------------------------------------------------------------------------ what goes wrong
 
 
@@ -257,6 +341,10 @@ def test_rows_on_disk_need_names(frame, models, tmp_path):
     refused(lambda: run(model, folder, frame.y), ArgumentError, "y must be the name of a column")
     refused(lambda: run(model, folder, target, by=frame.s), ArgumentError, "by must be the name")
     refused(lambda: run(model, folder, "z"), ArgumentError, "'z'")
+    refused(lambda: run(model, folder, target, by="class"), ArgumentError, "classification")
+    refused(
+        lambda: run(model, folder, target, reference={"a": np.inf}), ArgumentError, "'a'", "finite"
+    )
     refused(lambda: run(model, "nowhere/*.parquet", target), ArgumentError, "nowhere")
     refused(lambda: run(model, iter([frame]), target), ArgumentError, "only once")
     (tmp_path / "text.parquet").write_text("no Parquet at all")

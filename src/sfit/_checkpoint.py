@@ -146,8 +146,9 @@ def opened(
     if not isinstance(path, str | PathLike):
         raise ArgumentError(f"checkpoint must be the path of a file; got {path!r}.")
     about = {argument: _told(value, argument, key) for argument, value in asked.items()}
-    model = problem.view.fingerprint()
-    if model is None and key is None:
+    # Whoever gives a key answers for the model.
+    model = problem.view.fingerprint() if key is None else "told by checkpoint_key"
+    if model is None:
         raise ArgumentError(
             "checkpoint: this model has no fingerprint by which a later run could know it again; "
             "pass checkpoint_key='...', a text that you change whenever the model changes."

@@ -143,8 +143,8 @@ def feature_significance(
         A file (SQLite) to which finished work is written, so that the same call goes on where a
         killed one stopped, to the same result. A file of another run is refused.
     checkpoint_key : str, optional
-        Tells models and functions apart that have no fingerprint of their own, such as a callable:
-        change it when they change.
+        Stands for the model and for functions among the arguments where they have no fingerprint
+        of their own (a callable has none): change it when they change.
     random_state : int or Generator, optional
         Seed for `beta="auto"`; nothing else is random.
     sample_weight : None

@@ -268,6 +268,10 @@ class Settler:
         """The same, without parts."""
         return replace(self, by=None)
 
+    def told(self) -> tuple[Any, ...]:
+        """Which columns are what."""
+        return self.labels, self.target, self.by
+
     def encoded(self, table: Table) -> Table:
         """The masked space."""
         return _encode(self.view, self.features(table))
@@ -303,6 +307,8 @@ def _settle_stored(
     reference: Any,
 ) -> _Settled:
     """Rows that are read tile by tile: what must be known of all of them is gathered first."""
+    if by == "class" and view.task != "classification":
+        raise ArgumentError("by='class' is for classification; the model is of regression.")
     asides = [target, *([by] if by not in (None, "class") else [])]
     columns = tuple(dict.fromkeys([*labels, *map(str, asides)]))
     settle = Settler(view, columns, tuple(labels), target, by)
@@ -337,15 +343,20 @@ def _settle_stored(
         exact = medians(lambda: (settle.encoded(t) for _, t in raw_tiles(store, columns)), known)
 
         def centre(how: str, column: int) -> Any:
-            return exact[column] if column in exact else known.centre(how, column)
+            known_exactly = column in exact and column not in view.categorical
+            return exact[column] if known_exactly else known.centre(how, column)
 
     row = reference_row(reference, view, telling.table, sample, labels, origin, centre)
-    infinite = [c for c, span in enumerate(known.spans) if np.isinf(span).any()]
-    if infinite and isinstance(reference, str):
-        raise DataError(
-            f"X is infinite in column {labels[origin[infinite[0]]]!r}, so that its {reference} is "
-            "no reference: remove or clip these values, or pass values as reference."
-        )
+    if not isinstance(reference, str):
+        _check_finite(row, sample, [labels[source] for source in origin], reference)
+    for c, span in enumerate(known.spans):
+        if isinstance(reference, str) and np.isinf(span).any():
+            value = column_values(row, c)[0]
+            if not np.isfinite(value):
+                raise DataError(
+                    f"X is infinite in column {labels[origin[c]]!r}, so that its {reference} is no "
+                    "reference: remove or clip these values, or pass values as reference."
+                )
     settle = replace(settle, reference=row, parts=parts.found if by is not None else None)
     rows = StoredRows(store, settle, len(store), parts.sizes, parts.labels)
     sample = match_reference(sample, row)

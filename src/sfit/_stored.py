@@ -66,7 +66,7 @@ def open_store(X: Any) -> Store | None:
         return _open_parquet(X)
     module = type(X).__module__.partition(".")[0]
     if module == "pyarrow" and hasattr(X, "get_fragments"):
-        return ParquetStore(_blocks(X), tuple(X.schema.names))
+        return _parquet_store(X)
     iterable = isinstance(X, Iterable) and not hasattr(X, "shape") and not hasattr(X, "columns")
     if isinstance(X, Iterator):
         raise ArgumentError(
@@ -106,6 +106,8 @@ class ParquetStore:
 
     blocks: tuple[Block, ...]
     names: tuple[str, ...]
+    dictionaries: tuple[str, ...] = ()
+    """The columns that hold categories."""
 
     def __len__(self) -> int:
         return sum(block.n_rows for block in self.blocks)
@@ -115,8 +117,24 @@ class ParquetStore:
         """First rows of the row groups."""
         return (np.cumsum([0, *(block.n_rows for block in self.blocks)])[:-1]).tolist()
 
+    @cached_property
+    def categories(self) -> dict[str, list[Any]]:
+        """Of each column of categories all that occur in any file, in order of appearance.
+
+        Every batch has a dictionary of its own; models go by the numbers of the categories.
+        """
+        found: dict[str, dict[Any, None]] = {name: {} for name in self.dictionaries}
+        if found:
+            for _, of_file in groupby(self.blocks, key=lambda block: block.path):
+                for table in _read_file(list(of_file), self.dictionaries):
+                    for name in found:
+                        for chunk in table.column(name).chunks:
+                            found[name].update(dict.fromkeys(chunk.dictionary.to_pylist()))
+        return {name: list(known) for name, known in found.items()}
+
     def read(self, start: int, columns: Sequence[str]) -> Iterator[Table]:
         """Pandas frames of some columns, from a row on, in batches of a tile."""
+        unified = {name: self.categories[name] for name in columns if name in self.dictionaries}
         first = int(np.searchsorted(self.starts, start, "right")) - 1
         skip = start - self.starts[first]
         for _, of_file in groupby(self.blocks[first:], key=lambda block: block.path):
@@ -124,7 +142,11 @@ class ParquetStore:
                 if skip >= table.num_rows:
                     skip -= table.num_rows
                     continue
-                yield as_table(table.slice(skip).to_pandas())
+                frame = table.slice(skip).to_pandas()
+                for name, known in unified.items():
+                    # Not astype, to which the same categories in another order are the same.
+                    frame[name] = frame[name].cat.set_categories(known)
+                yield as_table(frame)
                 skip = 0
 
     def fingerprint(self) -> str:
@@ -181,23 +203,68 @@ def _open_parquet(path: str | os.PathLike[str]) -> ParquetStore:
         ) from error
     text = os.fspath(path)
     source: Any = text
-    if "://" not in text:
-        found = sorted(glob.glob(text, recursive=True)) if glob.has_magic(text) else [text]
+    filesystem = None
+    if "://" in text:
+        source, filesystem = _located(text)
+    else:
+        whole = os.path.exists(text) or not glob.has_magic(text)
+        found = [text] if whole else sorted(glob.glob(text, recursive=True))
         found = [name for name in found if os.path.exists(name)]
         if not found:
             raise ArgumentError(f"X={text!r} matches no file: give a Parquet file, folder or glob.")
         source = found[0] if len(found) == 1 else [f for name in found for f in _files(name)]
     try:
-        dataset = ds.dataset(source, format="parquet", partitioning="hive")
-        return ParquetStore(_blocks(dataset), tuple(dataset.schema.names))
+        dataset = ds.dataset(source, filesystem=filesystem, format="parquet", partitioning="hive")
+        return _parquet_store(dataset)
     except (OSError, ValueError) as error:
         raise DataError(f"X={text!r} cannot be read as a Parquet data set: {error}") from error
+
+
+def _located(uri: str) -> tuple[Any, Any]:
+    """What pyarrow, or else fsspec, finds at an address; globs are fsspec's."""
+    import pyarrow as pa
+    from pyarrow import fs
+
+    if not glob.has_magic(uri):
+        try:
+            filesystem, path = fs.FileSystem.from_uri(uri)
+        except (pa.ArrowException, ValueError):
+            pass
+        else:
+            return path, filesystem
+    try:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"X={uri!r} needs fsspec to be found: pip install fsspec."
+        ) from error
+    try:
+        other, path = url_to_fs(uri)
+        found = sorted(other.glob(path)) if glob.has_magic(uri) else path
+    except (OSError, ValueError, ImportError) as error:
+        raise ArgumentError(f"X={uri!r} cannot be opened: {error}") from error
+    if not found:
+        raise ArgumentError(f"X={uri!r} matches no file: give a Parquet file, folder or glob.")
+    return found, other
 
 
 def _files(name: str) -> list[str]:
     if not os.path.isdir(name):
         return [name]
     return sorted(str(file) for file in Path(name).rglob("*.parquet"))
+
+
+def _parquet_store(dataset: Any) -> ParquetStore:
+    import pyarrow as pa
+
+    blocks = _blocks(dataset)
+    keys = {name for block in blocks for name, _ in block.keys}
+    dictionaries = tuple(
+        field_.name
+        for field_ in dataset.schema
+        if pa.types.is_dictionary(field_.type) and field_.name not in keys
+    )
+    return ParquetStore(blocks, tuple(dataset.schema.names), dictionaries)
 
 
 def _blocks(dataset: Any) -> tuple[Block, ...]:
@@ -212,6 +279,7 @@ def _blocks(dataset: Any) -> tuple[Block, ...]:
             info = fragment.filesystem.get_file_info(fragment.path)
             groups = [(group.id, group.num_rows) for group in fragment.row_groups]
             schema = fragment.physical_schema
+            stamp = f"{info.size} {info.mtime_ns or _digest_of(fragment)}"
         except (OSError, pa.ArrowException) as error:
             raise DataError(f"X cannot be read: {fragment.path!r}: {error}") from error
         keys = tuple(ds.get_partition_keys(fragment.partition_expression).items())
@@ -223,7 +291,7 @@ def _blocks(dataset: Any) -> tuple[Block, ...]:
                 row_group=number,
                 n_rows=n_rows,
                 keys=keys,
-                stamp=f"{info.size} {info.mtime_ns}",
+                stamp=stamp,
             )
             for number, n_rows in groups
             if n_rows
@@ -233,6 +301,15 @@ def _blocks(dataset: Any) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def _digest_of(fragment: Any) -> str:
+    """A digest of the content, where the filesystem knows no times."""
+    with fragment.filesystem.open_input_stream(fragment.path) as file:
+        digest = blake2b(digest_size=16)
+        while some := file.read(1 << 22):
+            digest.update(some)
+    return digest.hexdigest()
+
+
 def _check_schema(whole: Any, own: Any, keys: Mapping[str, Any], path: str) -> None:
     for field_ in whole:
         if field_.name in keys:
@@ -240,11 +317,18 @@ def _check_schema(whole: Any, own: Any, keys: Mapping[str, Any], path: str) -> N
         if field_.name not in own.names:
             raise DataError(f"X: {path!r} lacks the column {field_.name!r} that other files have.")
         found = own.field(field_.name).type
-        if found != field_.type:
+        if _plain(found) != _plain(field_.type):
             raise DataError(
                 f"X: column {field_.name!r} is {found} in {path!r} and {field_.type} in other "
                 "files: write them with one type."
             )
+
+
+def _plain(type_: Any) -> Any:
+    """The type of the values: how categories are numbered may differ from file to file."""
+    import pyarrow as pa
+
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
 # ------------------------------------------------------------------------ frames in sequence
@@ -320,6 +404,9 @@ class Settle(Protocol):
 
     def undivided(self) -> Settle:
         """The same, without parts."""
+
+    def told(self) -> tuple[Any, ...]:
+        """Which columns are what."""
 
 
 @dataclass(frozen=True)
@@ -457,9 +544,12 @@ class StoredRows:
         return replace(some, by_part=tuple(counts.tolist()), _first=[])
 
     def fingerprint(self) -> str:
-        """That of the store, and of which rows."""
-        some = "" if self.chosen is None else blake2b(self.chosen.tobytes()).hexdigest()
-        return self.store.fingerprint() + some
+        """That of the store, of which rows, and of which columns for what."""
+        digest = blake2b(self.store.fingerprint().encode(), digest_size=16)
+        digest.update(repr(self.settle.told()).encode())
+        if self.chosen is not None:
+            digest.update(self.chosen.tobytes())
+        return digest.hexdigest()
 
     def undivided(self) -> StoredRows:
         """The same rows, not partitioned."""

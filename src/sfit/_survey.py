@@ -47,7 +47,7 @@ class Survey:
         for column in range(width):
             numbers = column_numbers(table, column)
             if numbers is None or column in self.categorical or self.modes:
-                self._count(column, column_values(table, column))
+                self._count(column, column_values(table, column), words=numbers is None)
             if numbers is None:
                 if np.asarray(pd.isna(column_values(table, column))).any():
                     self.missing.add(column)
@@ -61,12 +61,12 @@ class Survey:
         self.low = low if self.low is None else np.fmin(self.low, low)
         self.high = high if self.high is None else np.fmax(self.high, high)
 
-    def _count(self, column: int, values: Array) -> None:
+    def _count(self, column: int, values: Array, words: bool) -> None:
         counts = pd.Series(values).value_counts(sort=False)
         if column in self.counts:
             counts = self.counts[column].add(counts, fill_value=0)
         self.counts[column] = counts
-        if len(counts) > MOST_CATEGORIES and column not in self.sums:
+        if words and len(counts) > MOST_CATEGORIES:
             raise DataError(
                 f"X has a column (number {column}) with more than {MOST_CATEGORIES:,} distinct "
                 "words: leave it out, or group its values."

@@ -105,11 +105,13 @@ class KerasView(ModelView):
         double = self.model.compute_dtype == "float64"
         return in_batches(forward, Z, np.float64 if double else np.float32, self.task)
 
-    def fingerprint(self) -> str:
-        """The layers by name and kind, and all weights."""
-        layers = [f"{layer.name} {type(layer).__name__}" for layer in self.model.layers]
-        weights = map(np.asarray, self.model.get_weights())
-        return digest_of(*layers, self.task, *weights)
+    def fingerprint(self) -> str | None:
+        """The configuration and all weights; None where Keras cannot write the former."""
+        try:
+            written = self.model.to_json()
+        except Exception:  # layers of the user's own refuse in their own ways
+            return None
+        return digest_of(written, self.task, *map(np.asarray, self.model.get_weights()))
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Glorot-normal kernels, zero biases; layers of other kinds by their own initialiser.

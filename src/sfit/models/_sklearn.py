@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
@@ -19,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfit._rows import as_table, is_frame
 from sfit.exceptions import ModelError
 from sfit.models import _sklearn_dense, _sklearn_trees
-from sfit.models._view import Array, Dense, ModelView, Trees
+from sfit.models._view import Array, Dense, ModelView, Trees, stable_hash
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +88,8 @@ class PipelineView(ModelView):
 
     def fingerprint(self) -> str | None:
         """That of the last step, and of the head."""
-        tail = self.tail.fingerprint()
-        return None if tail is None else f"{tail} {joblib.hash(self.head)}"
+        tail, head = self.tail.fingerprint(), stable_hash(self.head)
+        return None if tail is None or head is None else f"{tail} {head}"
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Randomise the last step; the head keeps what it learned."""

@@ -91,7 +91,13 @@ class TorchView(ModelView):
         """The architecture as it prints, and all weights; pickles of a module are never alike."""
         state = self.module.state_dict()
         weights = [part for name in state for part in (name, state[name].float().cpu().numpy())]
-        return digest_of(repr(self.module), self.output, self.task, *weights)
+        plain = [
+            f"{name} {value!r}"
+            for layer in self.module.modules()
+            for name, value in sorted(vars(layer).items())
+            if isinstance(value, bool | int | float | str | tuple)
+        ]
+        return digest_of(repr(self.module), self.output, self.task, *plain, *weights)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Glorot-normal weights, zero biases; layers of other kinds by their own initialiser."""

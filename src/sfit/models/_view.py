@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from pickle import dumps, loads
 from typing import Any, Literal
 
 import joblib
@@ -92,7 +93,7 @@ class ModelView:
 
     def fingerprint(self) -> str | None:
         """A text by which another process knows the model again; None where there is none."""
-        return str(joblib.hash(self))
+        return stable_hash(self)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """A copy with the same structure and random parameters; the model is left as it is."""
@@ -100,6 +101,17 @@ class ModelView:
             f"{type(self).__name__} does not know how to draw a random copy of this model: pass "
             "random_model=callable(rng) -> model, for instance a refit on shuffled y."
         )
+
+
+def stable_hash(value: Any) -> str | None:
+    """A hash of what is pickled, the same before and after; None where nothing can be.
+
+    Arrays that a model shares among its parts while it is fitted are apart once it was pickled.
+    """
+    try:
+        return str(joblib.hash(loads(dumps(value))))  # noqa: S301 - pickled a moment ago
+    except Exception:  # a model may refuse in any way it likes
+        return None
 
 
 def digest_of(*parts: Any) -> str:

@@ -1,0 +1,95 @@
+"""A model is known again after it was pickled, and told from one that predicts otherwise."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sfit.models import as_view
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 3))
+Y = X[:, 0] + RNG.normal(size=300)
+
+
+def lightgbm(n):
+    """Boosting of n rounds."""
+    return pytest.importorskip("lightgbm").LGBMRegressor(n_estimators=n, verbose=-1).fit(X, Y)
+
+
+def xgboost(n):
+    """Boosting of n rounds."""
+    return pytest.importorskip("xgboost").XGBRegressor(n_estimators=n).fit(X, Y)
+
+
+MODELS = {
+    "histogram boosting": lambda n: HistGradientBoostingRegressor(max_iter=n).fit(X, Y),
+    "forest": lambda n: RandomForestRegressor(n, random_state=0).fit(X, Y),
+    "linear": lambda n: LinearRegression().fit(X[: 100 + n], Y[: 100 + n]),
+    "network": lambda n: MLPRegressor(hidden_layer_sizes=(4,), max_iter=n, random_state=0).fit(
+        X, Y
+    ),
+    "pipeline": lambda n: make_pipeline(StandardScaler(), LinearRegression()).fit(
+        X[: 100 + n], Y[: 100 + n]
+    ),
+    "LightGBM": lightgbm,
+    "XGBoost": xgboost,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_same_after_pickling_and_another_for_another_model(name):
+    """By what was fitted, not by where it lies in memory."""
+    model, other = MODELS[name](5), MODELS[name](6)
+    found = as_view(model).fingerprint()
+    assert found is not None
+    assert as_view(pickle.loads(pickle.dumps(model))).fingerprint() == found
+    assert as_view(other).fingerprint() != found
+
+
+def test_torch_modules_by_weights_and_settings():
+    """An attribute that no weight shows makes another model."""
+    torch = pytest.importorskip("torch")
+
+    class Net(torch.nn.Module):
+        def __init__(self, factor):
+            super().__init__()
+            self.layer, self.factor = torch.nn.Linear(3, 1), factor
+            torch.nn.init.ones_(self.layer.weight)
+            torch.nn.init.zeros_(self.layer.bias)
+
+        def forward(self, rows):
+            return self.factor * self.layer(rows)
+
+    found = as_view(Net(1.0)).fingerprint()
+    assert as_view(Net(1.0)).fingerprint() == found
+    assert as_view(Net(-2.0)).fingerprint() != found
+
+
+def test_keras_models_by_configuration():
+    """The same weights under another activation are another model."""
+    keras = pytest.importorskip("keras")
+
+    def network(activation):
+        layers = [keras.Input((3,), name="i"), keras.layers.Dense(2, activation, name="d"),
+                  keras.layers.Dense(1, name="e")]  # fmt: skip
+        model = keras.Sequential(layers, name="m")
+        model.set_weights([np.ones(w.shape) for w in model.get_weights()])
+        return model
+
+    model = network("relu")
+    again = keras.models.model_from_json(model.to_json())
+    again.set_weights(model.get_weights())
+    assert as_view(again).fingerprint() == as_view(model).fingerprint()
+    assert as_view(network("relu")).fingerprint() != as_view(network("tanh")).fingerprint()
+
+
+def test_functions_have_none():
+    """Nothing is known of the inside."""
+    assert as_view(lambda rows: rows[:, 0]).fingerprint() is None
