@@ -291,3 +291,19 @@ def test_an_error_inside_the_model_is_told_with_what_was_asked(n_jobs):
     with pytest.raises(ModelError, match="RuntimeError: out of order") as caught:
         sfit.feature_significance(broken, X, X[:, 0], n_jobs=n_jobs)
     assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize("order", ["worst rows first", "best rows first"])
+def test_rows_in_the_order_of_their_improvement(order, monkeypatch):
+    """The first tile brackets wrongly for all others; the answer is that of one tile all the same."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 2))
+    y = X[:, 0] + rng.normal(size=12_000)
+    improvement = np.abs(y) - np.abs(y - X[:, 0])
+    rows = np.argsort(improvement if order == "worst rows first" else -improvement)
+    asked = {"reference": 0.0, "beta": 0.01}
+    whole = sfit.feature_significance(lambda Z: Z[:, 0], X[rows], y[rows], **asked)
+    monkeypatch.setattr("sfit._rows.TILE_ROWS", 3_000)
+    tiled = sfit.feature_significance(lambda Z: Z[:, 0], X[rows], y[rows], **asked)
+    assert_identical(whole, tiled)
+    assert whole.tests[0].beta_max > 0

@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import sfit
+from sfit.models._sklearn import SklearnView
 from sfit.restrict._lookup import make_lookup
 
 
@@ -159,6 +160,39 @@ def test_parts_and_several_tiles_count_the_same(monkeypatch):
     )
     for part in fast:
         assert fast[part] == slow[part]
+
+
+@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesClassifier])
+def test_a_large_product_of_cells_is_asked_for_where_rows_lie(kind, monkeypatch):
+    """More cells than rows: each is asked for once, by the first tile that has a row there."""
+    monkeypatch.setattr("sfit._rows.TILE_ROWS", 1_500)
+    X, y = sfit.simulate.interactions(6_000, random_state=0)
+    X = X.round(1)  # rows of one cell come again in later tiles
+    y = y > y.mean() if kind is ExtraTreesClassifier else y
+    model = kind(8, min_samples_leaf=10, random_state=0).fit(X[:3_000], y[:3_000])
+    asked = []
+
+    def counting(view, Z, predict=SklearnView._predict):
+        asked.append(len(Z))
+        return predict(view, Z)
+
+    monkeypatch.setattr(SklearnView, "_predict", counting)
+    options = {"max_order": 2, "partners": {"X1": ["X2"], "X2": ["X1"]}, "exhaustive": True}
+    fast = sfit.feature_significance(model, X[3_000:], y[3_000:], **options)
+    of_fast, asked[:] = sum(asked), []
+    slow = sfit.feature_significance(model, X[3_000:], y[3_000:], fast=False, **options)
+    assert fast == slow
+    assert fast.run["stages"][2]["route"] == "cells"
+    assert of_fast < sum(asked)
+
+
+def test_threads_of_a_forest_share_the_rows():
+    """As fast as the owner's own setting, and the bits of one thread."""
+    X, y = sfit.simulate.interactions(4_000, random_state=0)
+    model = RandomForestRegressor(20, n_jobs=2, random_state=0).fit(X, y)
+    alone = RandomForestRegressor(20, n_jobs=1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(sfit.models.as_view(model).predict(X), alone.predict(X))
+    assert model.n_jobs == 2
 
 
 def test_categorical_splits_go_the_direct_way():

@@ -93,17 +93,22 @@ def relative_improvement(base: Array, full: Array) -> Array:
     Losses below zero are only admitted at beta = 0, where all that matters is the sign of
     base - full; dividing by the size of the base loss keeps it.
     """
+    rho = np.asarray(base - full)
+    if base.min(initial=np.inf) > 0:
+        with np.errstate(over="ignore"):
+            rho /= base
+        return rho
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        rho = (base - full) / np.abs(base)
-    if not base.all():
-        no_base = base == 0
-        rho[no_base] = np.where(full[no_base] < 0, np.inf, -np.inf)
-    return np.asarray(rho)
+        rho /= np.abs(base)
+    no_base = base == 0
+    rho[no_base] = np.where(full[no_base] < 0, np.inf, -np.inf)
+    return rho
 
 
 def delta(base: Array, full: Array, positive: Array, beta: float) -> Array:
     """Loss differences, positive exactly where rho > beta (rounding must not disagree)."""
-    difference = (1 - beta) * base - full
+    difference = (1 - beta) * base
+    difference -= full
     wrong = positive != (difference > 0)
     if wrong.any():
         difference[wrong] = np.where(positive[wrong], np.nextafter(0.0, 1.0), 0.0)

@@ -89,18 +89,22 @@ class Base:
         if self.prediction.is_constant:
             # Few values instead of many rows; the same holds for all rows of a value.
             base, values = self.prediction.values, full.values
-            values = np.where(_like(self._same(base, values), values), base, values)
+            same = self._same(base, values)
+            values = np.where(_like(same, values), base, values)
             by_row = Prediction(values, full.codes, full.n_rows).by_row()
         else:
             values = full.by_row()
-            by_row = np.where(_like(self._same(self._by_row, values), values), self._by_row, values)
-        losses = self._loss(by_row)
+            same = self._same(self._by_row, values)
+            by_row = np.where(_like(same, values), self._by_row, values)
+        # Nothing changes for a feature that the model ignores: the very same losses say so.
+        losses = self._losses if same.all() else self._loss(by_row)
         for part in parts:
             if self.tile.part is None:
                 yield Losses(self._losses, losses, None)
             else:
                 own = self.tile.part == part
-                yield Losses(self._losses[own], losses[own], None)
+                base = self._losses[own]
+                yield Losses(base, base if losses is self._losses else losses[own], None)
 
     def _counted(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
         """Both sides take few values: count the rows of each (full cell, base cell, class)."""

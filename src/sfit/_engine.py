@@ -26,6 +26,7 @@ from sfit._rows import Rows, Stretch, Tile
 from sfit._select import (
     EVERYTHING,
     NOTHING,
+    NOWHERE,
     Window,
     bracket,
     bracket_by_sample,
@@ -44,6 +45,11 @@ TASK_QUESTIONS = 16
 
 ROOM = 4.0
 """Standard errors of room on either side of a bracket, in the first pass."""
+
+NARROWED_TILES = 4
+"""From so many tiles on, what they say together brackets for the next; a few do not repay it."""
+
+KEPT_BYTES = 16 * 2**20
 
 _ABOVE_ZERO = float(np.nextafter(0.0, 1.0))
 
@@ -123,7 +129,7 @@ def _pass(
     stretches = rows.stretches
     n_tiles = stretches[-1].numbers.stop
     seen: list[list[Summary]] = [[] for _ in questions]
-    windows: list[Windows] | None = None
+    windows: list[Windows] = [(EVERYTHING, EVERYTHING)] * len(questions)
     bar = tqdm(total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, disable=not shown)
     per_tile = len(rows) / n_tiles / len(tasks)
     with bar, limit_threads(payload, sides, n_jobs):
@@ -146,7 +152,8 @@ def _pass(
                     job,
                     stretches[number],
                     [[questions[i] for i in tasks[k]] for k in of_job],
-                    [room if windows is None else [windows[i] for i in tasks[k]] for k in of_job],
+                    [[windows[i] for i in tasks[k]] for k in of_job],
+                    room,
                 )
                 for job, (number, of_job) in enumerate(jobs)
             )
@@ -163,10 +170,10 @@ def _pass(
             for tile, k in sorted(answers):
                 for i, summary in zip(tasks[k], answers[tile, k], strict=True):
                     seen[i].append(summary)
-            merged = [_merged(q, own, room) for q, own in zip(questions, seen, strict=True)]
-            seen = [[summary] for summary in merged]
-            windows = [(summary.delta.window, summary.rho.window) for summary in merged]
-    return merged
+            if len(seen[0]) >= NARROWED_TILES:
+                seen = [[_merged(q, own, room)] for q, own in zip(questions, seen, strict=True)]
+            windows = [(own[0].delta.window, own[0].rho.window) for own in seen]
+    return [_merged(q, own, room) for q, own in zip(questions, seen, strict=True)]
 
 
 def _recall(
@@ -215,27 +222,50 @@ def _answer(
     job: int,
     stretch: Stretch,
     tasks: Sequence[Sequence[Question]],
-    windows: Sequence[Sequence[Windows] | float],
+    windows: Sequence[Sequence[Windows]],
+    room: float,
 ) -> tuple[int, list[list[list[Summary]]]]:
     """One job: read the tiles of a stretch, and say for each what it says about some tasks."""
     evaluation, shared = open_payload(payload)
+    _keep_memory()
     return job, [
-        [_summarise(evaluation, tile, task, own) for task, own in zip(tasks, windows, strict=True)]
+        [
+            _summarise(evaluation, tile, task, own, room)
+            for task, own in zip(tasks, windows, strict=True)
+        ]
         for tile in stretch.tiles(shared)
     ]
+
+
+def _keep_memory() -> None:
+    """Let the C library keep what the arrays of one question free, for those of the next.
+
+    It returns memory to the system beyond twice the largest block that it was ever given back, and
+    to get it again costs more than the arithmetic. This block is never touched: it takes no memory.
+    """
+    np.empty(KEPT_BYTES, dtype=np.uint8)
 
 
 def _summarise(
     evaluation: Evaluation,
     tile: Tile,
     questions: Sequence[Question],
-    windows: Sequence[Windows] | float,
+    windows: Sequence[Windows],
+    room: float,
 ) -> list[Summary]:
-    """What one tile says about some questions of one base; the first tile brackets for itself."""
+    """What one tile says about some questions of one base."""
     answers: dict[int, Summary] = {}
+    of_ignored: dict[Any, Summary] = {}
     for number, losses in _losses(evaluation, tile, questions):
-        own = windows if isinstance(windows, float) else windows[number]
-        answers[number] = _summary(questions[number], losses, own)
+        question, own = questions[number], windows[number]
+        if losses.full is not losses.base:
+            answers[number] = _summary(question, losses, own, room)
+            continue
+        # Features that the model ignores all have the same answer.
+        alike = question.part, question.contrast.beta, question.ranks, own
+        if alike not in of_ignored:
+            of_ignored[alike] = _summary(question, losses, own, room)
+        answers[number] = of_ignored[alike]
     return [answers[number] for number in range(len(questions))]
 
 
@@ -255,29 +285,38 @@ def _losses(
         yield from zip(numbers, base.against(full, parts), strict=True)
 
 
-def _summary(question: Question, losses: Losses, windows: Windows | float) -> Summary:
-    """Everything that is ever reported comes from these counts and order statistics."""
+def _summary(question: Question, losses: Losses, windows: Windows, room: float) -> Summary:
+    """Everything that is ever reported comes from these counts and order statistics.
+
+    Where no tile has bracketed them yet, this one does it for itself.
+    """
     base, full, counts = losses
     beta = question.contrast.beta
     rho = relative_improvement(base, full)
-    positive, better = rho > beta, rho > 0
+    positive = rho > beta
     differences = delta(base, full, positive, beta)
-    if not isinstance(windows, float):
-        for_delta, for_rho = windows
-    elif counts is not None:
-        for_delta, for_rho = EVERYTHING, EVERYTHING
-    else:
-        n, room = question.n, windows
-        for_delta = bracket_by_sample(differences, question.delta_ranks, n, room)
-        for_rho = _improving(bracket_by_sample(rho, question.rho_ranks, n, room))
+    n_better = _total(full < base, counts)
+    for_delta, for_rho = windows
+    if counts is None and for_delta == EVERYTHING:
+        for_delta = bracket_by_sample(differences, question.delta_ranks, question.n, room)
+    if counts is None and for_rho == EVERYTHING:
+        for_rho = NOWHERE
+        if _may_improve(question, n_better, len(rho), room):
+            for_rho = bracket_by_sample(rho, question.rho_ranks, question.n, room)
+            for_rho = _improving(for_rho)
     return Summary(
         len(rho) if counts is None else int(counts.sum()),
         _total(positive, counts),
-        _total(better, counts),
+        n_better,
         _total(base != 0, counts),
         count(differences, for_delta, counts),
         count(rho, for_rho, counts) if question.rho_ranks else NOTHING,
     )
+
+
+def _may_improve(question: Question, n_better: int, m: int, room: float) -> bool:
+    """Whether enough of all rows may improve for a beta_max, judging by m of them."""
+    return n_better + room * sqrt(m) / 2 >= question.ranks.critical / question.n * m
 
 
 def _improving(window: Window) -> Window:

@@ -22,12 +22,14 @@ Array = npt.NDArray[Any]
 
 def absolute_error(y: Array, prediction: Array) -> Array:
     """Absolute deviation, section 2.1's choice for regression."""
-    return _mean_over_outputs(np.abs(y - prediction))
+    gap = y - prediction
+    return _mean_over_outputs(np.abs(gap, out=gap))
 
 
 def squared_error(y: Array, prediction: Array) -> Array:
     """Squared deviation."""
-    return _mean_over_outputs(np.square(y - prediction))
+    gap = y - prediction
+    return _mean_over_outputs(np.square(gap, out=gap))
 
 
 def poisson(y: Array, prediction: Array) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit._contrast import Reveal
+from sfit._contrast import Reveal, Side
 from sfit._differences import Evaluation
 from sfit._features import (
     Features,
@@ -48,10 +48,11 @@ from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
 from sfit.models import ModelView, Trees, as_view
 from sfit.models._sklearn import PipelineView
 from sfit.restrict import SidePredictions, rounding_noise
+from sfit.restrict._prediction import Constant, Restricted
 
 Array = npt.NDArray[Any]
 
-PROBE_ROWS = 1_000
+PROBE_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,10 @@ class Problem:
         numbers = None if first.numbers is None else first.numbers[:PROBE_ROWS]
         head = Tile(0, first.X[:PROBE_ROWS], first.y[:PROBE_ROWS], None, numbers)
         direct = SidePredictions(self.view, self.features)
-        for side in (Reveal(frozenset()), Reveal(self.features.everything)):
-            output = direct.one(head, side).by_row()
+        nothing, side = Reveal(frozenset()), Reveal(self.features.everything)
+        base = direct.one(head, nothing)
+        for prediction in (base, direct.one(head, side)):
+            output = prediction.by_row()
             _check_output(self.view, head.y, output)
             self.loss(head.y, output, head.number, signed=True)
         again = direct.one(head, side).by_row()
@@ -98,8 +101,13 @@ class Problem:
         structure = self.view.structure
         # Trees add up leaf by leaf, each row for itself: what else is in the batch cannot matter.
         exact = isinstance(structure, Trees)
+        known: dict[Side, Restricted] = {}
+        if not self.features.shown(nothing.shown):
+            known[nothing] = Constant(base.values)
         return Evaluation(
-            predictions=SidePredictions(self.view, self.features, structure if fast else None),
+            predictions=SidePredictions(
+                self.view, self.features, structure if fast else None, known
+            ),
             loss=self.loss,
             n_classes=0 if self.view.classes is None else len(self.view.classes),
             unit=float(np.finfo(output.dtype).eps),

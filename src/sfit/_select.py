@@ -9,7 +9,7 @@ asks again with more room; the answer is exact either way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, sqrt
 from typing import Any, NamedTuple
 
@@ -46,13 +46,22 @@ class Counted:
     """How often each of them occurs; None: once."""
 
 
+@dataclass(frozen=True)
+class Merged(Counted):
+    """What `merge` gives: values are sorted and distinct, and can be read by rank."""
+
+
 NOTHING = Counted(EVERYTHING, 0, np.empty(0))
+NOWHERE = Window(np.inf, -np.inf)
+"""Where nothing is looked for."""
 
 
 def count(values: Array, window: Window, weights: Array | None = None) -> Counted:
     """Count and keep, for one run of values (each of them once, or as often as `weights` say)."""
     if window == EVERYTHING:
         return _small(Counted(window, 0, values, weights), len(values))
+    if window.low > window.high:
+        return Counted(window, 0, values[:0])
     inside = values >= window.low
     below = _total(inside, weights)
     below = (len(values) if weights is None else int(weights.sum())) - below
@@ -61,65 +70,62 @@ def count(values: Array, window: Window, weights: Array | None = None) -> Counte
     return _small(Counted(window, below, values.compress(inside), kept), len(values))
 
 
-def merge(parts: Sequence[Counted]) -> Counted:
+def merge(parts: Sequence[Counted]) -> Merged:
     """What all runs say together about what their windows have in common.
 
     Values come out sorted and distinct; the order of the runs does not matter.
     """
     common = Window(max(part.window.low for part in parts), min(part.window.high for part in parts))
-    merged = Counted(EVERYTHING, sum(part.below for part in parts), *_distinct(parts))
-    return merged if common == EVERYTHING else narrow(merged, common)
+    merged = Merged(EVERYTHING, sum(part.below for part in parts), *_distinct(parts))
+    if all(part.window == common for part in parts):
+        return replace(merged, window=common)
+    return narrow(merged, common)
 
 
-def _distinct(parts: Sequence[Counted]) -> tuple[Array, Array]:
-    """The values of all parts, sorted, each with its number."""
+def _distinct(parts: Sequence[Counted]) -> tuple[Array, Array | None]:
+    """The values of all parts, sorted, each with its number (None: no two are equal)."""
     values = np.concatenate([part.values for part in parts])
     if all(part.counts is None for part in parts):
         values.sort()
         last = np.ones(len(values), dtype=bool)
         np.not_equal(values[1:], values[:-1], out=last[:-1])
         if last.all():
-            return values, np.ones(len(values), dtype=np.int64)
+            return values, None
         return values[last], np.diff(np.flatnonzero(last), prepend=-1)
     weights = [np.ones(len(p.values)) if p.counts is None else p.counts for p in parts]
     distinct, inverse = np.unique(values, return_inverse=True)
     # Counts stay far below 2^53, where sums of doubles are exact.
     counts = np.bincount(inverse, weights=np.concatenate(weights), minlength=len(distinct))
-    return distinct, counts.astype(np.int64)
+    return distinct, None if (counts == 1).all() else counts.astype(np.int64)
 
 
-def narrow(merged: Counted, window: Window) -> Counted:
-    """Keep only what lies inside a window, too, of what `merge` made."""
+def narrow(merged: Merged, window: Window) -> Merged:
+    """Keep only what lies inside a window, too."""
     low, high = max(merged.window.low, window.low), min(merged.window.high, window.high)
-    first = np.searchsorted(merged.values, low, "left")
-    last = max(first, np.searchsorted(merged.values, high, "right"))
-    counts = _counts(merged)
-    return Counted(
+    first = int(np.searchsorted(merged.values, low, "left"))
+    last = max(first, int(np.searchsorted(merged.values, high, "right")))
+    counts = merged.counts
+    return Merged(
         Window(low, high),
-        merged.below + int(counts[:first].sum()),
+        merged.below + (first if counts is None else int(counts[:first].sum())),
         merged.values[first:last],
-        counts[first:last],
+        None if counts is None else counts[first:last],
     )
 
 
 def order_statistics(merged: Counted, ranks: Sequence[int]) -> list[float | None]:
-    """The values of 1-based ranks, of what `merge` made; None for one outside the window."""
-    upto = merged.below + np.cumsum(_counts(merged))
-    most = upto[-1] if len(upto) else 0
-    places = np.searchsorted(upto, ranks).tolist()
-    return [
-        float(merged.values[place]) if merged.below < rank <= most else None
-        for rank, place in zip(ranks, places, strict=True)
-    ]
+    """The values of 1-based ranks; None for one outside the window."""
+    if not isinstance(merged, Merged):
+        raise TypeError("order statistics are read from what merge gives")
+    places = np.asarray(ranks) - merged.below - 1
+    kept = len(merged.values)
+    if merged.counts is not None and kept:
+        upto = np.cumsum(merged.counts)
+        places = np.where(places < 0, -1, np.searchsorted(upto, places, "right"))
+    return [float(merged.values[place]) if 0 <= place < kept else None for place in places.tolist()]
 
 
-def _counts(merged: Counted) -> Array:
-    if merged.counts is None:
-        raise ValueError("order statistics are read from what merge gives")
-    return merged.counts
-
-
-def bracket(merged: Counted, m: int, ranks: Sequence[int], n: int, room: float) -> Window:
+def bracket(merged: Merged, m: int, ranks: Sequence[int], n: int, room: float) -> Window:
     """Where the order statistics of some ranks among n lie, judging by m values.
 
     `room` is in standard errors of a sample quantile.

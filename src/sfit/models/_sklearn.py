@@ -9,16 +9,21 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from joblib import cpu_count, effective_n_jobs
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.ensemble._forest import ForestClassifier, ForestRegressor
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from sfit._rows import as_table, is_frame
 from sfit.exceptions import ModelError
 from sfit.models import _sklearn_dense, _sklearn_trees
 from sfit.models._view import Array, Dense, ModelView, Trees, stable_hash
+
+SHARED_ROWS = 1_024
+"""From so many rows on, the threads of a forest share them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +33,8 @@ class SklearnView(ModelView):
     model: Any
     hard: bool = False
     """Whether a classifier gives labels only, which count as certain probabilities."""
+    n_jobs: int | None = 1
+    """Threads of a forest, as its owner has set them."""
 
     @property
     def structure(self) -> Dense | Trees | None:
@@ -36,6 +43,15 @@ class SklearnView(ModelView):
 
     def predict(self, Z: Any) -> Array:
         """`predict` of a regressor, `predict_proba` of a classifier."""
+        threads = min(effective_n_jobs(self.n_jobs), cpu_count())
+        if threads == 1 or len(Z) < SHARED_ROWS or not isinstance(Z, np.ndarray):
+            return self._predict(Z)
+        ask = Parallel(n_jobs=threads, require="sharedmem")
+        return np.concatenate(
+            ask(delayed(self._predict)(part) for part in np.array_split(Z, threads))
+        )
+
+    def _predict(self, Z: Any) -> Array:
         if self.names is not None and isinstance(Z, np.ndarray):
             Z = pd.DataFrame(Z, columns=list(self.names), copy=False)
         if self.task == "regression":
@@ -123,7 +139,9 @@ def view(model: Any, loss: Any) -> ModelView | None:
     _fitted(model)
     if isinstance(model, Pipeline):
         return _pipeline(model, loss)
-    model = _summed_in_order(model)
+    n_jobs = 1
+    if isinstance(model, ForestClassifier | ForestRegressor):
+        model, n_jobs = _summed_in_order(model), model.n_jobs
     names = getattr(model, "feature_names_in_", None)
     names = None if names is None else tuple(map(str, names))
     if is_classifier(model):
@@ -146,6 +164,7 @@ def view(model: Any, loss: Any) -> ModelView | None:
             categorical=_sklearn_trees.categorical(model),
             model=model,
             hard=hard,
+            n_jobs=n_jobs,
         )
     if is_regressor(model):
         return SklearnView(
@@ -154,6 +173,7 @@ def view(model: Any, loss: Any) -> ModelView | None:
             width=getattr(model, "n_features_in_", None),
             categorical=_sklearn_trees.categorical(model),
             model=model,
+            n_jobs=n_jobs,
         )
     raise ModelError(
         f"{type(model).__name__} is neither a regressor nor a classifier: pass a function "
@@ -165,12 +185,11 @@ def _summed_in_order(model: Any) -> Any:
     """A forest that adds its trees up in one thread.
 
     With several, the order of the sum and so its last bit changes from call to call (None is no
-    help: joblib's configuration may make it several). The copy shares its trees with the user's
-    model, which keeps its own setting.
+    help: joblib's configuration may make it several); so threads share the rows, not the trees. The
+    copy shares its trees with the user's model, which keeps its own setting.
     """
-    if isinstance(model, ForestClassifier | ForestRegressor):
-        model = copy(model)
-        model.n_jobs = 1
+    model = copy(model)
+    model.n_jobs = 1
     return model
 
 

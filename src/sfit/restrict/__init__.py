@@ -106,13 +106,13 @@ def fast_route(
     """The route that the model's structure allows, and its functions.
 
     What a side costs, in rows that the model predicts: directly, one per distinct row, at most n;
-    with cells, one per cell, before the data are seen; along a polyline none. An updated first
+    with cells, one per cell, or per cell that holds rows; along a polyline none. An updated first
     layer saves the inputs that are not revealed: it pays when these are most of the network's work.
     """
     structure, features = predictions.structure, predictions.features
     functions: dict[Side, Restricted] = {}
     if isinstance(structure, Trees):
-        cells = make_cells(predictions.view, structure, features, sides, n // 4)
+        cells = make_cells(predictions.view, structure, features, sides, n)
         functions.update((side, function) for side, function in cells.items())
         return "cells", functions
     numeric = not is_frame(features.reference) and features.reference.dtype != object

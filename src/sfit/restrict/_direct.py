@@ -34,6 +34,9 @@ A prediction may depend, in its last bit, on the rows it is computed with. So a 
 not by this rule alone, never by what else is cached or who computes it.
 """
 
+FEW_ROWS = 64
+"""So few rows are predicted as they are: to look for equal ones takes longer."""
+
 
 @dataclass
 class Memory:
@@ -79,7 +82,7 @@ def predict_directly(
         if not columns:
             small.append(_Small(side, np.zeros(1, dtype=np.intp), None))
             continue
-        found = distinct_rows(tile.X, columns)
+        found = None if len(tile) <= FEW_ROWS else distinct_rows(tile.X, columns)
         rows = None if found is None else found[0]
         if (len(tile) if rows is None else len(rows)) <= STACK_ROWS:
             rows = np.arange(len(tile)) if rows is None else rows

@@ -57,7 +57,7 @@ class Lookup:
             return passed.astype(np.intp)
         if self.cells is None:
             return self._search(values)
-        cells = self.cells[_bins(values, self.low, self.scale, len(self.cells))]
+        cells = self.cells.take(_bins(values, self.low, self.scale, len(self.cells)))
         open_ = np.flatnonzero(cells == _SEARCH)
         cells[open_] = self._search(values[open_])
         return cells

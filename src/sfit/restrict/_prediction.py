@@ -33,7 +33,7 @@ class Prediction:
     def by_row(self) -> Array:
         """One prediction per row."""
         if self.codes is not None:
-            return self.values[self.codes]
+            return self.values.take(self.codes, axis=0)
         if self.is_constant:
             return np.broadcast_to(self.values[0], (self.n_rows, *self.values.shape[1:]))
         return self.values

@@ -84,8 +84,9 @@ class Polyline:
         x = column_values(tile.X, self.column).astype(np.float64, copy=False)
         piece = self.lookup(x)
         if self.intercepts.ndim == 1:
-            raw = self.intercepts[piece]
-            raw += self.slopes[piece] * x
+            raw = self.slopes.take(piece)
+            raw *= x
+            raw += self.intercepts.take(piece)
         else:
             raw = self.intercepts[piece] + self.slopes[piece] * x[:, None]
         return Prediction(finish(raw, self.output, self.dtype), None, len(tile))

@@ -2,14 +2,14 @@
 
 With all other features at their reference only few splits of a feature can still be reached.
 Collect their thresholds, ask the model for one representative of each cell, and look rows up: bit
-for bit what predicting every row would give, and made before the data are seen.
+for bit what predicting every row would give. Where cells are few, all are asked for before the data
+are seen; a product of many, which rows hardly fill, is asked for cell by cell as rows come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit._rows import Table, Tile, column_values, is_frame, is_number, to_native, with_values
 from sfit.models import ModelView, Trees
-from sfit.restrict._direct import checked
+from sfit.restrict._direct import CALL_BYTES, STACK_ROWS, checked
 from sfit.restrict._lookup import Lookup, make_lookup
 from sfit.restrict._prediction import Prediction
 
@@ -29,72 +29,144 @@ Array = npt.NDArray[Any]
 CALL_ROWS = 65_536
 SIDES_AT_ONCE = 1_024
 
+ROWS_PER_CELL = 4
+"""All cells are asked for where there are at least so many rows for each of them."""
+CELLS_PER_ROW = 16
+"""A table with more cells than this for each row costs more than it saves."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The cells of some columns: the search among the thresholds of each, and a value per step."""
+
+    columns: tuple[int, ...]
+    lookups: tuple[Lookup, ...]
+    values: tuple[Array, ...]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells of the product."""
+        return prod(map(len, self.values))
+
+    def cells_of(self, tile: Tile) -> Array:
+        """Number of the cell of each row of a tile."""
+        cells: Array | None = None
+        for column, lookup, values in zip(self.columns, self.lookups, self.values, strict=True):
+            own = lookup(column_values(tile.X, column))
+            cells = own if cells is None else cells * len(values) + own
+        return np.zeros(len(tile), dtype=np.intp) if cells is None else cells
+
+    def representatives(self, cells: Array) -> Iterator[tuple[int, Array]]:
+        """A value of each column for some cells."""
+        steps = np.unravel_index(cells, [len(values) for values in self.values])
+        for column, values, step in zip(self.columns, self.values, steps, strict=True):
+            yield column, values[step]
+
 
 @dataclass(frozen=True)
 class Cells:
     """A step function of some columns: the cell of each row, and the model's value there."""
 
-    columns: tuple[int, ...]
-    lookups: tuple[Lookup, ...]
-    shape: tuple[int, ...]
+    grid: Grid
     values: Array
 
     def __call__(self, tile: Tile) -> Prediction:
         """Look the rows of a tile up."""
-        codes: Array | None = None
-        for column, lookup, size in zip(self.columns, self.lookups, self.shape, strict=True):
-            own = lookup(column_values(tile.X, column))
-            codes = own if codes is None else codes * size + own
-        return Prediction(self.values, codes, len(tile))
+        if len(self.values) == 1:
+            return Prediction(self.values, None, len(tile))
+        return Prediction(self.values, self.grid.cells_of(tile), len(tile))
+
+
+@dataclass
+class Asked:
+    """What the model has said of some cells; not a number where it was not asked."""
+
+    values: Array | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process asks for the cells of its own rows."""
+        return {"values": None}
+
+
+@dataclass(frozen=True)
+class SparseCells:
+    """The same for many cells, most of them empty: each is asked for when a row first lies there.
+
+    Cells come in order, where neighbours take the same way down the trees: a forest answers twice
+    as fast as for rows as they come.
+    """
+
+    grid: Grid
+    view: ModelView
+    reference: Table
+    asked: Asked = field(default_factory=Asked)
+
+    def __call__(self, tile: Tile) -> Prediction:
+        """Look the rows of a tile up, after asking for cells that no row has met before."""
+        cells = self.grid.cells_of(tile)
+        table = self.asked.values
+        unknown = slice(None) if table is None else _is_unknown(table.take(cells, axis=0))
+        new = np.unique(cells[unknown])
+        if table is None or len(new):
+            found = ask_cells(self.view, self.reference, [(self.grid, new)])
+            if table is None:
+                table = np.full((self.grid.n_cells, *found.shape[1:]), np.nan, dtype=found.dtype)
+            table[new] = found
+            self.asked.values = table
+        return Prediction(table.take(cells, axis=0), None, len(tile))
+
+
+def _is_unknown(values: Array) -> Array:
+    return np.isnan(values if values.ndim == 1 else values[:, 0])
 
 
 class _Plan(NamedTuple):
-    """A side, its columns, the search among their thresholds, and a value for each cell."""
-
     side: Reveal
-    columns: tuple[int, ...]
-    lookups: list[Lookup]
-    values: list[Array]
-
-    @property
-    def n_cells(self) -> int:
-        return prod(map(len, self.values))
+    grid: Grid
 
 
 def make_cells(
-    view: ModelView,
-    trees: Trees,
-    features: Features,
-    sides: Sequence[Reveal],
-    most_cells: int,
-) -> dict[Reveal, Cells]:
-    """Cell tables of those sides that have at most so many cells (and no categorical split)."""
+    view: ModelView, trees: Trees, features: Features, sides: Sequence[Reveal], n: int
+) -> dict[Reveal, Cells | SparseCells]:
+    """Cell tables for n rows, of those sides that have no categorical split and not too many cells.
+
+    Tables that are filled as rows come stay within the memory budget, all of them together.
+    """
     plans: list[_Plan] = []
+    tables: dict[Reveal, Cells | SparseCells] = {}
+    room = CALL_BYTES // 8
     for side, edges in zip(sides, reachable_thresholds(trees, features, sides), strict=True):
         if edges is None or not all(_is_numeric(features.reference, column) for column in edges):
             continue
-        lookups = [
-            make_lookup(of_column, strict=trees.strict, missing=column in features.missing)
-            for column, of_column in edges.items()
-        ]
-        values = [
-            _representatives(of_column, trees.strict, column in features.missing)
-            for column, of_column in edges.items()
-        ]
-        if prod(map(len, values)) <= most_cells:
-            plans.append(_Plan(side, tuple(edges), lookups, values))
+        grid = _grid(trees, features, edges)
+        if grid.n_cells * ROWS_PER_CELL <= n:
+            plans.append(_Plan(side, grid))
+        elif n > STACK_ROWS and grid.n_cells <= min(CELLS_PER_ROW * n, room):
+            tables[side] = SparseCells(grid, view, features.reference)
+            room -= grid.n_cells
 
-    tables: dict[Reveal, Cells] = {}
     waiting: list[_Plan] = []
     size = 0
     for plan in [*plans, None]:
-        if waiting and (plan is None or size + plan.n_cells > CALL_ROWS):
-            tables |= _ask(view, features, trees, waiting)
+        if waiting and (plan is None or size + plan.grid.n_cells > CALL_ROWS):
+            tables |= _filled(view, features.reference, waiting)
             waiting, size = [], 0
         if plan is not None:
             waiting.append(plan)
-            size += plan.n_cells
+            size += plan.grid.n_cells
     return tables
+
+
+def _grid(trees: Trees, features: Features, edges: Mapping[int, Array]) -> Grid:
+    missing = [column in features.missing for column in edges]
+    of_columns = list(zip(edges.values(), missing, strict=True))
+    return Grid(
+        columns=tuple(edges),
+        lookups=tuple(
+            make_lookup(own, strict=trees.strict, missing=some) for own, some in of_columns
+        ),
+        values=tuple(_representatives(own, trees.strict, some) for own, some in of_columns),
+    )
 
 
 def reachable_thresholds(
@@ -175,36 +247,34 @@ def _representatives(edges: Array, strict: bool, missing: bool) -> Array:
     return np.append(values, dtype(np.nan)) if missing else values
 
 
-def _ask(
-    view: ModelView,
-    features: Features,
-    trees: Trees,
-    plans: Sequence[_Plan],
-) -> dict[Reveal, Cells]:
-    """Predict the representatives of all cells of some sides in one call."""
-    total = sum(plan.n_cells for plan in plans)
+def _filled(view: ModelView, reference: Table, plans: Sequence[_Plan]) -> dict[Reveal, Cells]:
+    """Tables of all cells of some sides, from one call of the model."""
+    asked = [(plan.grid, np.arange(plan.grid.n_cells)) for plan in plans]
+    ends = np.cumsum([plan.grid.n_cells for plan in plans])
+    values = np.split(ask_cells(view, reference, asked), ends[:-1])
+    return {
+        plan.side: Cells(plan.grid, own)
+        for plan, own in zip(plans, values, strict=True)
+        if np.isfinite(own).all()
+    }
+
+
+def ask_cells(view: ModelView, reference: Table, asked: Sequence[tuple[Grid, Array]]) -> Array:
+    """Predict the representatives of some cells of some grids in one call."""
     changed: dict[int, tuple[list[Array], list[Array]]] = {}
-    start = 0
-    for plan in plans:
-        grid = np.asarray(list(product(*plan.values)), dtype=trees.dtype)
-        for number, column in enumerate(plan.columns):
+    total = 0
+    for grid, cells in asked:
+        for column, values in grid.representatives(cells):
             where, what = changed.setdefault(column, ([], []))
-            where.append(np.arange(start, start + plan.n_cells))
-            what.append(grid[:, number])
-        start += plan.n_cells
+            where.append(np.arange(total, total + len(cells)))
+            what.append(values)
+        total += len(cells)
     block = with_values(
-        features.reference,
+        reference,
         total,
         {c: (np.concatenate(where), np.concatenate(what)) for c, (where, what) in changed.items()},
     )
-    predicted = checked(view.predict(to_native(block)), total)
-    tables: dict[Reveal, Cells] = {}
-    for plan in plans:
-        own, predicted = predicted[: plan.n_cells], predicted[plan.n_cells :]
-        if np.isfinite(own).all():
-            shape = tuple(map(len, plan.values))
-            tables[plan.side] = Cells(plan.columns, tuple(plan.lookups), shape, own)
-    return tables
+    return checked(view.predict(to_native(block)), total)
 
 
 def _number(reference: Table, column: int) -> float:
