@@ -13,7 +13,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import sfit
 from sfit import _features, _rows
-from sfit._stored import StoredRows, open_store, raw_tiles
+from sfit._store import open_store
+from sfit._stored import StoredRows, raw_tiles
 from sfit.exceptions import ArgumentError, DataError
 
 pa = pytest.importorskip("pyarrow")
