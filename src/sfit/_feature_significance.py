@@ -27,10 +27,11 @@ from sfit._differences import Evaluation
 from sfit._engine import Question, gather
 from sfit._features import describe_reference, positions_of
 from sfit._multiplicity import CORRECTIONS
+from sfit._partitioned import PartitionedResult
 from sfit._partners import Partners, check_partners, find_partners
 from sfit._problem import Problem, pose
 from sfit._procedure import Outcome, Plan, sfit
-from sfit._result import PartitionedResult, Settings, SFITResult
+from sfit._result import Settings, SFITResult
 from sfit._sign_test import INTERVALS, Ranks, ranks, too_few_rows
 from sfit._versions import versions
 from sfit.exceptions import ArgumentError, SFITWarning
