@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
+from joblib import delayed
 from tqdm.auto import tqdm
 
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Contrast, Evidence, Side, delta, relative_improvement
 from sfit._differences import Base, Evaluation, Losses
+from sfit._jobs import arriving
 from sfit._payload import Payload, limit_threads, make_payload, open_payload
 from sfit._rows import Rows, Stretch, Tile
 from sfit._select import (
@@ -119,7 +120,6 @@ def _pass(
     tasks = list(_tasks(questions))
     sides = {s for q in questions for s in (q.contrast.base, q.contrast.full)}
     payload, hint = make_payload(evaluation, rows.shared, sides)
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", **hint)
     stretches = rows.stretches
     n_tiles = stretches[-1].numbers.stop
     seen: list[list[Summary]] = [[] for _ in questions]
@@ -140,7 +140,7 @@ def _pass(
                     jobs += [(number, missing)] if rows.read_once else [
                         (number, [k]) for k in missing
                     ]  # fmt: skip
-            found = parallel(
+            calls = (
                 delayed(_answer)(
                     payload,
                     job,
@@ -150,7 +150,7 @@ def _pass(
                 )
                 for job, (number, of_job) in enumerate(jobs)
             )
-            for job, by_tile in found:
+            for job, by_tile in arriving(calls, n_jobs, hint):
                 number, of_job = jobs[job]
                 for tile, by_task in zip(stretches[number].numbers, by_tile, strict=True):
                     for k, summaries in zip(of_job, by_task, strict=True):

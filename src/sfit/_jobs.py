@@ -1,0 +1,26 @@
+"""Jobs over the workers of joblib, whose answers are taken as they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from joblib import Parallel, effective_n_jobs
+from joblib.parallel import get_active_backend
+
+JOBS_AT_A_TIME = 4
+"""Jobs per worker that are waited for together, where a backend has no answers but all of them."""
+
+
+def arriving(jobs: Iterable[Any], n_jobs: int | None, hint: Mapping[str, str]) -> Iterator[Any]:
+    """The answers of some `delayed` calls, in any order; `hint` is what `share` says of them."""
+    backend, _ = get_active_backend(**hint)
+    if backend.supports_return_generator:
+        yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered", **hint)(jobs)
+        return
+    # Ray's backend. A checkpoint is written between answers, so that they must not all be the last.
+    left = iter(jobs)
+    with Parallel(n_jobs=n_jobs, **hint) as parallel:
+        while some := list(islice(left, JOBS_AT_A_TIME * effective_n_jobs(n_jobs))):
+            yield from parallel(some)
