@@ -21,7 +21,7 @@ from tqdm.auto import tqdm
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Contrast, Evidence, Side, delta, relative_improvement
 from sfit._differences import Base, Evaluation, Losses
-from sfit._jobs import arriving
+from sfit._jobs import workers
 from sfit._payload import Payload, limit_threads, make_payload, open_payload
 from sfit._rows import Rows, Stretch, Tile
 from sfit._select import (
@@ -126,7 +126,7 @@ def _pass(
     windows: list[Windows] | None = None
     bar = tqdm(total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, disable=not shown)
     per_tile = len(rows) / n_tiles / len(tasks)
-    with bar, limit_threads(payload, sides, n_jobs):
+    with bar, limit_threads(payload, sides, n_jobs), workers(n_jobs, hint) as run:
         for some in rounds(len(stretches)):
             answers: dict[tuple[int, int], list[Summary]] = {}
             jobs = []
@@ -150,7 +150,7 @@ def _pass(
                 )
                 for job, (number, of_job) in enumerate(jobs)
             )
-            for job, by_tile in arriving(calls, n_jobs, hint):
+            for job, by_tile in run(calls):
                 number, of_job = jobs[job]
                 for tile, by_task in zip(stretches[number].numbers, by_tile, strict=True):
                     for k, summaries in zip(of_job, by_task, strict=True):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -13,14 +14,26 @@ JOBS_AT_A_TIME = 4
 """Jobs per worker that are waited for together, where a backend has no answers but all of them."""
 
 
-def arriving(jobs: Iterable[Any], n_jobs: int | None, hint: Mapping[str, str]) -> Iterator[Any]:
-    """The answers of some `delayed` calls, in any order; `hint` is what `share` says of them."""
+Run = Callable[[Iterable[Any]], Iterator[Any]]
+
+
+@contextmanager
+def workers(n_jobs: int | None, hint: Mapping[str, str]) -> Iterator[Run]:
+    """What runs `delayed` calls and gives their answers in any order.
+
+    `hint` is what `share` says of them.
+    """
     backend, _ = get_active_backend(**hint)
     if backend.supports_return_generator:
-        yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered", **hint)(jobs)
+        yield Parallel(n_jobs=n_jobs, return_as="generator_unordered", **hint)
         return
     # Ray's backend. A checkpoint is written between answers, so that they must not all be the last.
-    left = iter(jobs)
+    size = JOBS_AT_A_TIME * effective_n_jobs(n_jobs)
     with Parallel(n_jobs=n_jobs, **hint) as parallel:
-        while some := list(islice(left, JOBS_AT_A_TIME * effective_n_jobs(n_jobs))):
-            yield from parallel(some)
+
+        def run(calls: Iterable[Any]) -> Iterator[Any]:
+            left = iter(calls)
+            while some := list(islice(left, size)):
+                yield from parallel(some)
+
+        yield run

@@ -22,7 +22,7 @@ from sfit._checkpoint import opened
 from sfit._contrast import Contrast, Evidence, Refit, Reveal, Side
 from sfit._engine import Question, gather
 from sfit._features import group_columns, positions_of
-from sfit._jobs import arriving
+from sfit._jobs import workers
 from sfit._losses import check_loss
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._payload import share
@@ -200,9 +200,10 @@ def loco_significance(
                 compare(feature, known, whole)
         payload, hint = share(job, job, "threads" if effective_n_jobs(n_jobs) == 1 else "processes")
         calls = (delayed(leave_out)(payload, feature, members[feature]) for feature in left)
-        for feature, found in arriving(calls, n_jobs, hint):
-            keep(saved, feature, found)
-            compare(feature, found, whole)
+        with workers(n_jobs, hint) as answers_to:
+            for feature, found in answers_to(calls):
+                keep(saved, feature, found)
+                compare(feature, found, whole)
 
     evidence = [answers[feature] for feature in range(len(members))]
     p_values = p_value([one.n_positive for one in evidence], [one.n for one in evidence])
