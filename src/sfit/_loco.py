@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy.typing as npt
-from joblib import delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs, parallel_config
 from tqdm.auto import tqdm
 
 from sfit._arguments import check_choice, check_flag, check_jobs, check_level
@@ -178,7 +178,9 @@ def loco_significance(
         sides: dict[Side, Restricted] = {Refit(feature): Kept(base), everything: Kept(whole)}
         predictions = SidePredictions(full.view, full.features, prepared=sides)
         compared = replace(evaluation, predictions=predictions)
-        [answers[feature]] = gather(compared, full.rows, [question])
+        # Here, whatever the refits run on: nothing is predicted any more.
+        with parallel_config(backend="sequential"):
+            [answers[feature]] = gather(compared, full.rows, [question])
         bar.update()
 
     members = list(owners.values())

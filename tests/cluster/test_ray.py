@@ -16,6 +16,8 @@ from sfit import _payload
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'sfit[ray]'")
 pytest.importorskip("pyarrow")
 
+pytestmark = pytest.mark.long  # Ray starts and imports slowly
+
 NAMES = list("abc")
 
 
