@@ -4,6 +4,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from io import BytesIO
 
 import numpy as np
 import pandas as pd
@@ -104,25 +105,105 @@ class Counting(LinearRegression):
 
     def fit(self, X, y):
         """Fit, unless the power is cut."""
-        type(self).fits += 1
-        if type(self).fits > type(self).most:
+        Counting.fits += 1
+        if Counting.fits > Counting.most:
             raise RuntimeError("power cut")
         return super().fit(X, y)
 
 
-def test_refits_are_not_repeated(frame, tmp_path):
-    """LOCO keeps the evidence of each refit; only those that are missing are done."""
-    halves = frame[NAMES][:1500], frame.y[:1500], frame[NAMES][1500:], frame.y[1500:]
-    expected = sfit.loco_significance(Counting(), *halves)
+def halves(frame):
+    """Rows to fit on and rows to test on."""
+    return frame[NAMES][:1500], frame.y[:1500], frame[NAMES][1500:], frame.y[1500:]
+
+
+def loco_cut_short(estimator, frame, file, most):
+    """Run until the power is cut, after so many fits; count those of the next run from zero."""
+    Counting.fits, Counting.most = 0, most
+    try:
+        with pytest.raises(sfit.exceptions.ModelError, match="power cut"):
+            sfit.loco_significance(estimator, *halves(frame), checkpoint=file)
+    finally:
+        Counting.fits, Counting.most = 0, 99
+
+
+@pytest.mark.parametrize("finished", [0, 1, 2])
+def test_refits_are_not_repeated(frame, tmp_path, finished):
+    """LOCO keeps what each refit predicts; only those that are missing are done."""
+    expected = sfit.loco_significance(Counting(), *halves(frame))
     file = tmp_path / "loco.sqlite"
-    Counting.fits, Counting.most = 0, 3
-    with pytest.raises(sfit.exceptions.ModelError, match="power cut"):
-        sfit.loco_significance(Counting(), *halves, checkpoint=file)
-    Counting.fits, Counting.most = 0, 99
-    assert content(sfit.loco_significance(Counting(), *halves, checkpoint=file)) == content(
-        expected
-    )
-    assert Counting.fits == 2  # the full model, and the one refit that was missing
+    loco_cut_short(Counting(), frame, file, 1 + finished)
+    again = sfit.loco_significance(Counting(), *halves(frame), checkpoint=file)
+    assert content(again) == content(expected)
+    assert Counting.fits == 1 + 3 - finished  # the full model, and the refits that were missing
+
+
+class Moody(Counting):
+    """Another model at each fit: what it predicts depends on how many fits this process has done."""
+
+    def fit(self, X, y):
+        """Fit, and be in another mood."""
+        super().fit(X, y)
+        self.coef_ = self.coef_ * (1 + self.shift + Counting.fits / 100)
+        return self
+
+    shift = 0.0
+
+
+def test_an_estimator_without_a_seed_is_never_compared_with_two_full_models(
+    frame, tmp_path, monkeypatch
+):
+    """What was finished stays, the full model among it, whatever the next run fits in its place."""
+    file = tmp_path / "loco.sqlite"
+    loco_cut_short(Moody(), frame, file, 3)
+    with sqlite3.connect(file) as inside:
+        before = inside.execute("SELECT * FROM finished ORDER BY tile, task").fetchall()
+    monkeypatch.setattr(Moody, "shift", 5.0)
+    again = sfit.loco_significance(Moody(), *halves(frame), checkpoint=file)
+    with sqlite3.connect(file) as inside:
+        after = inside.execute("SELECT * FROM finished ORDER BY tile, task").fetchall()
+    assert set(before) < set(after)
+    stored = {task: [] for task in (-1, 0, 1, 2)}
+    for _, _, task, data, _ in after:
+        stored[task].append(np.load(BytesIO(data), allow_pickle=False))
+    whole, *refits = (np.concatenate(stored[task]) for task in (-1, 0, 1, 2))
+    y = frame.y[1500:].to_numpy()
+    for refit, positive in zip(refits, again.table["n_positive"], strict=True):
+        assert (np.abs(y - refit) > np.abs(y - whole)).sum() == positive
+
+
+def test_refits_serve_every_level_and_loss(frame, tmp_path):
+    """What was kept are predictions: another level, interval or loss needs no fit."""
+    file = tmp_path / "loco.sqlite"
+    sfit.loco_significance(Counting(), *halves(frame), checkpoint=file)
+    for options in ({"alpha": 0.2}, {"interval": "asymptotic"}, {"loss": "squared_error"}):
+        expected = sfit.loco_significance(Counting(), *halves(frame), **options)
+        Counting.fits = 0
+        found = sfit.loco_significance(Counting(), *halves(frame), checkpoint=file, **options)
+        assert content(found) == content(expected)
+        assert Counting.fits == 1
+
+
+def test_other_refits_are_refused_with_what_differs(frame, tmp_path):
+    """Other parameters, rows or groups; and what cannot be known again needs a key."""
+    file = tmp_path / "loco.sqlite"
+    X, y, X_test, y_test = halves(frame)
+    sfit.loco_significance(LinearRegression(), X, y, X_test, y_test, checkpoint=file)
+    plain = LinearRegression()
+    for call, word in (
+        ((LinearRegression(positive=True), X, y, X_test, y_test), "the model was"),
+        ((plain, X, y + 1, X_test, y_test), "the training rows"),
+        ((plain, X, y, X_test, y_test + 1), "the test rows"),
+        ((plain, X, y, X_test[::-1], y_test), "the test rows"),
+    ):
+        with pytest.raises(CheckpointError, match=word):
+            sfit.loco_significance(*call, checkpoint=file)
+    with pytest.raises(CheckpointError, match="the features"):
+        sfit.loco_significance(
+            plain, X, y, X_test, y_test, checkpoint=file, groups={"ab": ["a", "b"]}
+        )
+    other = make_pipeline(FunctionTransformer(lambda rows: rows), LinearRegression())
+    with pytest.raises(ArgumentError, match="checkpoint_key"):
+        sfit.loco_significance(other, X, y, X_test, y_test, checkpoint=file)
 
 
 def test_another_run_is_refused_with_what_differs(frame, model, tmp_path):

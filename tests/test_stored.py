@@ -13,7 +13,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import sfit
 from sfit import _features, _rows
-from sfit._stored import StoredRows, open_store, raw_tiles
+from sfit._store import open_store
+from sfit._stored import StoredRows, raw_tiles
 from sfit.exceptions import ArgumentError, DataError
 
 pa = pytest.importorskip("pyarrow")
@@ -175,6 +176,30 @@ def test_beta_is_chosen_on_a_folder(frame, models, tmp_path):
     expected = sfit.choose_beta(model, frame, target, **options)
     found = sfit.choose_beta(model, write(frame, tmp_path, "several files"), target, **options)
     assert found == expected
+
+
+@pytest.mark.parametrize("target", ["y", "k"])
+def test_refits_are_judged_on_a_folder(frame, tmp_path, target):
+    """loco_significance fits in memory, and reads the test rows like the test does."""
+    train, test = frame[:1000], frame[1000:].reset_index(drop=True)
+    estimator = {
+        "y": HistGradientBoostingRegressor(max_iter=5, random_state=0),
+        "k": HistGradientBoostingClassifier(max_iter=5, random_state=0),
+    }[target]
+    data = train[NUMBERS], train[target]
+    options = {"groups": {"cd": ["c", "d"]}}
+    expected = sfit.loco_significance(estimator, *data, test[NUMBERS], test[target], **options)
+    write(frame, tmp_path, "one file")
+    test.to_parquet(tmp_path / "part-0.parquet", row_group_size=700)
+    found = sfit.loco_significance(estimator, *data, tmp_path, target, **options)
+    assert content(found) == content(expected)
+    refused(
+        lambda: sfit.loco_significance(
+            estimator, data[0].to_numpy(), data[1], tmp_path, target, **options
+        ),
+        ArgumentError,
+        "X_train must have named columns",
+    )
 
 
 def test_only_the_columns_that_are_needed_are_read(frame, models, tmp_path):

@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from sfit._beta import choose_beta
     from sfit._feature_significance import feature_significance
     from sfit._loco import loco_significance
-    from sfit._result import BetaChoice, GateTest, PartitionedResult, SFITResult
+    from sfit._partitioned import PartitionedResult
+    from sfit._result import BetaChoice, GateTest, SFITResult
     from sfit._sign_test import power, rows_needed
     from sfit._versions import show_versions
     from sfit.selector import SFITSelector
@@ -37,7 +38,7 @@ __all__ = [
 _HOMES = {
     "BetaChoice": "_result",
     "GateTest": "_result",
-    "PartitionedResult": "_result",
+    "PartitionedResult": "_partitioned",
     "SFITResult": "_result",
     "SFITSelector": "selector",
     "choose_beta": "_beta",

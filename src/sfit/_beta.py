@@ -29,7 +29,7 @@ from sfit._arguments import (
     check_unit,
     check_whole,
 )
-from sfit._checkpoint import Checkpoint, opened
+from sfit._checkpoint import Checkpoint, opened_for
 from sfit._contrast import Contrast, Reveal
 from sfit._engine import Question, gather
 from sfit._problem import Problem, pose
@@ -147,7 +147,7 @@ def choose_beta(
         "random_model": random_model,
         "random_state": None if random_state is None else seed,
     }
-    with opened(checkpoint, checkpoint_key, problem, told) as saved:
+    with opened_for(checkpoint, checkpoint_key, told, problem) as saved:
         if saved is not None and random_state is None:
             seed = saved.settled("seed", seed)
         return choose_on(

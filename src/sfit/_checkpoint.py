@@ -7,8 +7,8 @@ summaries of finished tiles, each with a checksum. It holds no pickles: reading 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
@@ -135,11 +135,15 @@ class Checkpoint:
 def opened(
     path: Any,
     key: str | None,
-    problem: Problem,
     asked: Mapping[str, Any],
-    validation: Problem | None = None,
+    model: Callable[[], str | None],
+    data: Callable[[], Mapping[str, str]],
 ) -> Iterator[Checkpoint | None]:
-    """The checkpoint of a run, closed in the end; None where there is no path."""
+    """The checkpoint of a run, closed in the end; None where there is no path.
+
+    `model` gives the text by which a later run knows the model again, and `data` what it must know
+    of the rows: neither is asked for nothing.
+    """
     if path is None:
         yield None
         return
@@ -147,21 +151,16 @@ def opened(
         raise ArgumentError(f"checkpoint must be the path of a file; got {path!r}.")
     about = {argument: _told(value, argument, key) for argument, value in asked.items()}
     # Whoever gives a key answers for the model.
-    model = problem.view.fingerprint() if key is None else "told by checkpoint_key"
-    if model is None:
+    known = model() if key is None else "told by checkpoint_key"
+    if known is None:
         raise ArgumentError(
             "checkpoint: this model has no fingerprint by which a later run could know it again; "
             "pass checkpoint_key='...', a text that you change whenever the model changes."
         )
-    reference = blake2b(digest_size=16)
-    hash_table(reference, problem.features.reference)
     about |= {
-        "the model": str(model),
+        "the model": known,
         "checkpoint_key": str(key),
-        "the rows": problem.rows.fingerprint(),
-        "the features": repr((problem.features.names, problem.features.columns)),
-        "the reference values": reference.hexdigest(),
-        "the validation rows": "none" if validation is None else validation.rows.fingerprint(),
+        **data(),
         "the version of sfit": _version("sfit"),
     }
     checkpoint = Checkpoint(path, about)
@@ -169,6 +168,28 @@ def opened(
         yield checkpoint
     finally:
         checkpoint.close()
+
+
+def opened_for(
+    path: Any,
+    key: str | None,
+    asked: Mapping[str, Any],
+    problem: Problem,
+    validation: Problem | None = None,
+) -> AbstractContextManager[Checkpoint | None]:
+    """The checkpoint of a run that tests a fitted model."""
+
+    def data() -> dict[str, str]:
+        reference = blake2b(digest_size=16)
+        hash_table(reference, problem.features.reference)
+        return {
+            "the rows": problem.rows.fingerprint(),
+            "the features": repr((problem.features.names, problem.features.columns)),
+            "the reference values": reference.hexdigest(),
+            "the validation rows": "none" if validation is None else validation.rows.fingerprint(),
+        }
+
+    return opened(path, key, asked, problem.view.fingerprint, data)
 
 
 def _told(value: Any, argument: str, key: str | None) -> str:

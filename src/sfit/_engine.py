@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
+from joblib import delayed
 from tqdm.auto import tqdm
 
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Contrast, Evidence, Side, delta, relative_improvement
 from sfit._differences import Base, Evaluation, Losses
+from sfit._jobs import workers
 from sfit._payload import Payload, limit_threads, make_payload, open_payload
 from sfit._rows import Rows, Stretch, Tile
 from sfit._select import (
@@ -125,14 +126,13 @@ def _pass(
     tasks = list(_tasks(questions))
     sides = {s for q in questions for s in (q.contrast.base, q.contrast.full)}
     payload, hint = make_payload(evaluation, rows.shared, sides)
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", **hint)
     stretches = rows.stretches
     n_tiles = stretches[-1].numbers.stop
     seen: list[list[Summary]] = [[] for _ in questions]
     windows: list[Windows] = [(EVERYTHING, EVERYTHING)] * len(questions)
     bar = tqdm(total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, disable=not shown)
     per_tile = len(rows) / n_tiles / len(tasks)
-    with bar, limit_threads(payload, sides, n_jobs):
+    with bar, limit_threads(payload, sides, n_jobs), workers(n_jobs, hint) as run:
         for some in rounds(len(stretches)):
             answers: dict[tuple[int, int], list[Summary]] = {}
             jobs = []
@@ -146,7 +146,7 @@ def _pass(
                     jobs += [(number, missing)] if rows.read_once else [
                         (number, [k]) for k in missing
                     ]  # fmt: skip
-            found = parallel(
+            calls = (
                 delayed(_answer)(
                     payload,
                     job,
@@ -157,7 +157,7 @@ def _pass(
                 )
                 for job, (number, of_job) in enumerate(jobs)
             )
-            for job, by_tile in found:
+            for job, by_tile in run(calls):
                 number, of_job = jobs[job]
                 for tile, by_task in zip(stretches[number].numbers, by_tile, strict=True):
                     for k, summaries in zip(of_job, by_task, strict=True):

@@ -22,15 +22,16 @@ from sfit._arguments import (
     check_whole,
 )
 from sfit._beta import MAX_BETA, N_MODELS, choose_on, set_aside
-from sfit._checkpoint import Checkpoint, opened
+from sfit._checkpoint import Checkpoint, opened_for
 from sfit._differences import Evaluation
 from sfit._engine import Question, gather
 from sfit._features import describe_reference, positions_of
 from sfit._multiplicity import CORRECTIONS
+from sfit._partitioned import PartitionedResult
 from sfit._partners import Partners, check_partners, find_partners
 from sfit._problem import Problem, pose
 from sfit._procedure import Outcome, Plan, sfit
-from sfit._result import PartitionedResult, Settings, SFITResult
+from sfit._result import Settings, SFITResult
 from sfit._sign_test import INTERVALS, Ranks, ranks, too_few_rows
 from sfit._versions import versions
 from sfit.exceptions import ArgumentError, SFITWarning
@@ -249,7 +250,7 @@ def feature_significance(
         "random_state": None if random_state is None else seed,
     }
     choice = None
-    with opened(checkpoint, checkpoint_key, problem, told, held_out) as saved:
+    with opened_for(checkpoint, checkpoint_key, told, problem, held_out) as saved:
         if saved is not None and random_state is None:
             seed = saved.settled("seed", seed)
         if betas is None:

@@ -6,45 +6,52 @@ them, and beta is 0; the sign test and the interval are those of SFIT.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
-from hashlib import blake2b
+from dataclasses import replace
 from typing import Any
 
-import joblib
-from joblib import Parallel, delayed
-from sklearn.base import clone
+import numpy.typing as npt
+from joblib import delayed, effective_n_jobs, parallel_config
 from tqdm.auto import tqdm
 
 from sfit._arguments import check_choice, check_flag, check_jobs, check_level
 from sfit._checkpoint import opened
-from sfit._contrast import Contrast, Evidence, Refit, Reveal
-from sfit._differences import Evaluation
+from sfit._contrast import Contrast, Evidence, Refit, Reveal, Side
 from sfit._engine import Question, gather
 from sfit._features import group_columns, positions_of
+from sfit._jobs import workers
 from sfit._losses import check_loss
 from sfit._multiplicity import CORRECTIONS, adjust
-from sfit._problem import Problem, pose
+from sfit._payload import share
+from sfit._problem import pose
 from sfit._procedure import set_test
-from sfit._result import Settings, SFITResult
-from sfit._rows import (
-    Table,
-    Tile,
-    as_table,
-    as_vector,
-    column_names,
-    hash_table,
-    select_columns,
-    to_native,
+from sfit._refits import (
+    ALL_FEATURES,
+    HeldTest,
+    Kept,
+    Refits,
+    StoredTest,
+    check_shape,
+    fit,
+    held_test,
+    keep,
+    leave_out,
+    predictions_of,
+    recall,
 )
+from sfit._result import Settings, SFITResult
+from sfit._rows import as_table, as_vector, column_names, select_columns
 from sfit._sign_test import INTERVALS, p_value, ranks, too_few_rows
+from sfit._store import open_store
 from sfit._versions import versions
-from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
+from sfit.exceptions import ArgumentError, SFITWarning
 from sfit.restrict import SidePredictions
+from sfit.restrict._prediction import Restricted
+
+Array = npt.NDArray[Any]
 
 
 def loco_significance(
@@ -74,7 +81,8 @@ def loco_significance(
     X_train, y_train : rows and what was observed
         What the models are fitted on.
     X_test, y_test : rows and what was observed
-        Held-out rows to compare the losses on.
+        Held-out rows to compare the losses on. They may be read from files or in frames, as for
+        `feature_significance`: then `y_test` is the name of a column, and `X_train` has names.
     features : sequence of names, optional
         The columns to use; by default all.
     loss, alpha, correction, interval, groups
@@ -84,7 +92,10 @@ def loco_significance(
     progress : bool, default=False
         Show a progress bar over the refits.
     checkpoint, checkpoint_key
-        As for `feature_significance`; of each refit its evidence is kept, not the model.
+        As for `feature_significance`. Of each model its predictions of the test rows are kept,
+        not the model: all differences follow from them, for any loss and level. A run that goes on
+        keeps what was finished and fits only what is missing, so that the estimator need not be
+        seeded; it is known again by its parameters.
 
     Returns
     -------
@@ -126,18 +137,21 @@ def loco_significance(
             f"got {estimator!r}."
         )
     check_loss(loss)
-    train, test = as_table(X_train, "X_train"), as_table(X_test, "X_test")
-    for argument, table in (("X_train", train), ("X_test", test)):
-        if 0 in table.shape:
-            raise DataError(f"{argument} must have rows and columns; got shape {table.shape}.")
+    train = as_table(X_train, "X_train")
+    check_shape("X_train", train)
     names = column_names(train)
     labels = list(names or (f"x{position}" for position in range(train.shape[1])))
     if features is not None:
         kept = positions_of(features, labels, "features", names is None)
         train, labels = select_columns(train, kept), [labels[position] for position in kept]
-    whole, test = test, _same_columns(test, labels, names is not None, features)
     target = as_vector(y_train, "y_train", train.shape[0])
-    observed = as_vector(y_test, "y_test", test.shape[0])
+    test: HeldTest | StoredTest
+    if open_store(X_test) is None:
+        test = held_test(X_test, y_test, labels, names is not None, features)
+    elif names is None:
+        raise ArgumentError("X_train must have named columns where X_test is read piece by piece.")
+    else:
+        test = StoredTest(X_test, y_test, tuple(labels))
     owners = group_columns(labels, groups, (), names is None)
     if len(owners) < 2:
         raise ArgumentError(
@@ -145,11 +159,8 @@ def loco_significance(
             f"got {list(owners)!r}."
         )
 
-    model = _fit(estimator, train, target)
-    # Columns without names keep the numbers that they have among all columns.
-    numbered = names is None and column_names(test) is None
-    rows, chosen = (whole, features) if numbered else (test, None)
-    full = pose(model, to_native(rows), observed, features=chosen, loss=loss, groups=groups)
+    model = fit(estimator, train, target)
+    full = pose(model, **test.whole(), loss=loss, groups=groups)
     level = ranks(len(full.rows), alpha, interval)
     caveats = too_few_rows(len(full.rows), alpha, level)
     for caveat in caveats:
@@ -160,43 +171,48 @@ def loco_significance(
         Contrast(frozenset({feature}), Refit(feature), everything, 1, 0.0)
         for feature in range(len(owners))
     ]
-    told = {"loss": loss, "alpha": alpha, "interval": interval, "estimator": repr(estimator)}
-    digest = blake2b(digest_size=16)
-    hash_table(digest, train)
-    told["the training rows"] = f"{digest.hexdigest()} {joblib.hash(target)}"
-    evidence: dict[int, Evidence] = {}
-    with opened(checkpoint, checkpoint_key, full, told) as saved:
-        for number in range(len(contrasts)):
-            known = None if saved is None else saved.get("LOCO", number, 0)
-            if known is not None:
-                evidence[number] = Evidence(**json.loads(known))
-        left = [number for number in range(len(contrasts)) if number not in evidence]
-        jobs = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_leave_out)(
-                estimator,
-                train,
-                target,
-                test,
-                full,
-                evaluation,
-                list(owners.values())[number],
-                Question(contrasts[number], 0, n, level),
-            )
-            for number in left
-        )
-        bar = tqdm(jobs, total=len(left), desc="LOCO", disable=not progress)
-        for number, one in zip(left, bar, strict=True):
-            evidence[number] = one
-            if saved is not None:
-                saved.put("LOCO", number, 0, json.dumps(asdict(one)).encode())
-                saved.commit()
+    answers: dict[int, Evidence] = {}
 
-    answers = [evidence[number] for number in range(len(contrasts))]
-    p_values = p_value([one.n_positive for one in answers], [one.n for one in answers])
+    def compare(feature: int, base: Sequence[Array], whole: Sequence[Array]) -> None:
+        question = Question(contrasts[feature], 0, n, level)
+        sides: dict[Side, Restricted] = {Refit(feature): Kept(base), everything: Kept(whole)}
+        predictions = SidePredictions(full.view, full.features, prepared=sides)
+        compared = replace(evaluation, predictions=predictions)
+        # Here, whatever the refits run on: nothing is predicted any more.
+        with parallel_config(backend="sequential"):
+            [answers[feature]] = gather(compared, full.rows, [question])
+        bar.update()
+
+    members = list(owners.values())
+    job = Refits(estimator, train, target, test, loss)
+    told = {"the features": owners}
+    bar = tqdm(total=len(members), desc="LOCO", disable=not progress)
+    with bar, opened(checkpoint, checkpoint_key, told, job.fingerprint, job.data) as saved:
+        # An estimator without a seed gives another model each time: the first one counts.
+        whole = recall(saved, ALL_FEATURES)
+        if whole is None:
+            whole = predictions_of(full)
+            keep(saved, ALL_FEATURES, whole)
+        left = []
+        for feature in range(len(members)):
+            known = recall(saved, feature)
+            if known is None:
+                left.append(feature)
+            else:
+                compare(feature, known, whole)
+        payload, hint = share(job, job, "threads" if effective_n_jobs(n_jobs) == 1 else "processes")
+        calls = (delayed(leave_out)(payload, feature, members[feature]) for feature in left)
+        with workers(n_jobs, hint) as answers_to:
+            for feature, found in answers_to(calls):
+                keep(saved, feature, found)
+                compare(feature, found, whole)
+
+    evidence = [answers[feature] for feature in range(len(members))]
+    p_values = p_value([one.n_positive for one in evidence], [one.n for one in evidence])
     adjusted = adjust(p_values, correction)
     tests = tuple(
         set_test(full.features, contrast, one, p, q, alpha)
-        for contrast, one, p, q in zip(contrasts, answers, p_values, adjusted, strict=True)
+        for contrast, one, p, q in zip(contrasts, evidence, p_values, adjusted, strict=True)
     )
     settings = Settings(
         test="LOCO (Lei et al.)",
@@ -219,57 +235,3 @@ def loco_significance(
     )
     run = {"versions": versions(), "seconds": time.perf_counter() - started}
     return SFITResult(tests, (), full.features.names, settings, caveats, run=run)
-
-
-def _leave_out(
-    estimator: Any,
-    train: Table,
-    target: Any,
-    test: Table,
-    full: Problem,
-    evaluation: Evaluation,
-    members: Sequence[int],
-    question: Question,
-) -> Evidence:
-    """Refit without some columns and compare; only the evidence leaves the worker, no model."""
-    others = [position for position in range(train.shape[1]) if position not in members]
-    refit = _fit(estimator, select_columns(train, others), target)
-    asked = {"X": to_native(select_columns(test, others)), "y": full.asked["y"]}
-    reduced = pose(refit, **asked, loss=full.asked["loss"])
-    predictions = SidePredictions(reduced.view, reduced.features)
-    tiles = [tile for stretch in reduced.rows.stretches for tile in stretch.tiles(None)]
-    whole = Reveal(reduced.features.everything)
-
-    def without(tile: Tile) -> Any:
-        return predictions.one(tiles[tile.index], whole)
-
-    sides = SidePredictions(full.view, full.features, prepared={question.contrast.base: without})
-    compared = replace(evaluation, predictions=sides)
-    return gather(compared, full.rows, [question])[0]
-
-
-def _fit(estimator: Any, table: Table, target: Any) -> Any:
-    try:
-        return clone(estimator).fit(to_native(table), target)
-    except Exception as error:
-        raise ModelError(
-            f"{type(estimator).__name__} could not be fitted on {table.shape[1]} columns: "
-            f"{type(error).__name__}: {error}. A pipeline that names its columns cannot be fitted "
-            "without one of them: select columns by dtype instead."
-        ) from error
-
-
-def _same_columns(
-    test: Table, labels: Sequence[str], named: bool, features: Sequence[Any] | None
-) -> Table:
-    names = column_names(test)
-    if named and names is not None:
-        return select_columns(test, positions_of(list(labels), names, "X_test must hold"))
-    if features is not None and not named:
-        own = [f"x{position}" for position in range(test.shape[1])]
-        return select_columns(test, positions_of(features, own, "features", True))
-    if test.shape[1] != len(labels):
-        raise DataError(
-            f"X_test has {test.shape[1]} columns, but X_train has {len(labels)}: they must agree."
-        )
-    return test

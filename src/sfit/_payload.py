@@ -2,7 +2,8 @@
 
 Threads share it. Another process, here or on another machine, gets it as one array of bytes, which
 joblib's backends recognise: loky maps it into memory, Dask scatters it. (Dask does not see the true
-size of a fitted estimator, and would send it with every task.) It is unpickled once per process.
+size of a fitted estimator, and would send it with every task; Ray's backend would do so with any
+array, so that it is put into Ray's own store.) It is unpickled once per process.
 Where every side has a table or a polyline of its own, the model itself stays at home.
 """
 
@@ -34,44 +35,66 @@ _DIGEST = 16
 class Shared:
     """What threads share, as it is."""
 
-    evaluation: Evaluation
-    of_rows: Any
+    value: Any
 
 
-Payload = Shared | Array
+Payload = Shared | Array | Any
+"""Any: Ray's reference to an array."""
 
-_opened: dict[bytes, Shared] = {}
-"""The payload that this process has unpickled last."""
+_opened: dict[bytes, Any] = {}
+"""The payload that this process has unpickled last.
+
+State of the process, because nothing else outlives a task in a worker of every backend."""
 
 
 def make_payload(
     evaluation: Evaluation, of_rows: Any, sides: Set[Side]
 ) -> tuple[Payload, dict[str, str]]:
-    """The payload for the backend that the user has chosen, and what to tell joblib."""
-    here = Shared(evaluation, of_rows)
-    backend, _ = get_active_backend(prefer="threads")
+    """The payload for questions about some sides, and what to tell joblib."""
+    here = evaluation, of_rows
     if evaluation.predictions.view.threads_only:
-        return here, {"require": "sharedmem"}
+        return Shared(here), {"require": "sharedmem"}
+    return share(here, (_light(evaluation, sides), of_rows))
+
+
+def share(here: Any, sent: Any, prefer: str = "threads") -> tuple[Payload, dict[str, str]]:
+    """The payload for the backend that the user has chosen, and what to tell joblib.
+
+    Threads share what is `here`; other processes are `sent` something.
+    """
+    backend, _ = get_active_backend(prefer=prefer)
     if getattr(backend, "supports_sharedmem", False):
-        return here, {"prefer": "threads"}
+        return Shared(here), {"prefer": prefer}
     try:
-        data = bytes(dumps(Shared(_light(evaluation, sides), of_rows)))
+        data = bytes(dumps(sent))
     except Exception:  # a model may refuse in any way it likes; then threads serve it
-        return here, {"require": "sharedmem"}
+        return Shared(here), {"require": "sharedmem"}
     digest = blake2b(data, digest_size=_DIGEST).digest()
-    return np.frombuffer(digest + data, dtype=np.uint8), {"prefer": "threads"}
+    array = np.frombuffer(digest + data, dtype=np.uint8)
+    if type(backend).__module__.startswith("ray."):
+        import ray
+
+        return ray.put(array), {"prefer": prefer}
+    return array, {"prefer": prefer}
 
 
-def open_payload(payload: Payload) -> tuple[Evaluation, Any]:
-    """The evaluation and what is shared of the rows, in whatever process this is."""
+def open_payload(payload: Payload) -> Any:
+    """What was shared or sent, in whatever process this is."""
     if isinstance(payload, Shared):
-        return payload.evaluation, payload.of_rows
-    digest = payload[:_DIGEST].tobytes()
+        return payload.value
+    array = payload if isinstance(payload, np.ndarray) else _got_from_ray(payload)
+    digest = array[:_DIGEST].tobytes()
     if digest not in _opened:
-        opened = loads(payload[_DIGEST:].tobytes())  # noqa: S301 - made by this very run
+        opened = loads(array[_DIGEST:].tobytes())  # noqa: S301 - made by this very run
         _opened.clear()
         _opened[digest] = opened
-    return _opened[digest].evaluation, _opened[digest].of_rows
+    return _opened[digest]
+
+
+def _got_from_ray(reference: Any) -> Array:
+    import ray
+
+    return np.asarray(ray.get(reference))
 
 
 def _light(evaluation: Evaluation, sides: Set[Side]) -> Evaluation:
@@ -92,7 +115,8 @@ def limit_threads(payload: Payload, sides: Set[Side], n_jobs: int | None) -> Ite
     if workers == 1 or not isinstance(payload, Shared):
         yield
         return
-    if sides <= payload.evaluation.predictions.prepared.keys():
+    evaluation: Evaluation = payload.value[0]
+    if sides <= evaluation.predictions.prepared.keys():
         yield
         return
     with ThreadpoolController().limit(limits=max(1, cpu_count() // workers), user_api="blas"):

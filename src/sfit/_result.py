@@ -5,12 +5,9 @@ Tables, summaries and JSON are views; nothing here predicts anything.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +16,8 @@ import pandas as pd
 
 from sfit import _summary
 from sfit._arguments import check_choice, check_level
+from sfit._document import as_written, read, revived, save, storable, write
 from sfit._multiplicity import CORRECTIONS, adjust
-from sfit.exceptions import DataError
-
-SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -175,7 +170,7 @@ class SFITResult:
         """Equal when all that was found is; NaN equals NaN, and how it was computed is left out."""
         if not isinstance(other, SFITResult):
             return NotImplemented
-        return bool(_storable(self._content()) == _storable(other._content()))
+        return bool(storable(self._content()) == storable(other._content()))
 
     def __hash__(self) -> int:
         return hash((self.feature_names, self.settings, len(self.tests)))
@@ -288,23 +283,23 @@ class SFITResult:
         """Write a report: one page that needs nothing else, to read, sort, print and forward."""
         from sfit.report import as_page
 
-        return _save(as_page(self), path)
+        return save(as_page(self), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Write the report as Markdown, without pictures."""
         from sfit.report import as_markdown
 
-        return _save(as_markdown(self), path)
+        return save(as_markdown(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the result as JSON; the part `result` is equal to the byte for equal runs."""
-        return _write("SFITResult", self._content(), self.run, path)
+        return write("SFITResult", self._content(), self.run, path)
 
     @classmethod
     def from_json(cls, source: str | Path) -> SFITResult:
         """Read a result from a file, or from the text that `to_json` returned."""
-        content, run = _read(source, "SFITResult")
-        with _as_written():
+        content, run = read(source, "SFITResult")
+        with as_written():
             return cls._from_content(content, run)
 
     def _content(self) -> dict[str, Any]:
@@ -321,12 +316,12 @@ class SFITResult:
     def _from_content(cls, content: Mapping[str, Any], run: dict[str, Any]) -> SFITResult:
         chosen = content["beta_choice"]
         return cls(
-            tests=tuple(SetTest(**_revived(test)) for test in content["tests"]),
-            gates=tuple(GateTest(**_revived(gate)) for gate in content["gates"]),
+            tests=tuple(revived(SetTest, test) for test in content["tests"]),
+            gates=tuple(revived(GateTest, gate) for gate in content["gates"]),
             feature_names=tuple(content["feature_names"]),
-            settings=Settings(**_revived(content["settings"])),
+            settings=revived(Settings, content["settings"]),
             caveats=tuple(content["caveats"]),
-            beta_choice=None if chosen is None else BetaChoice(**_revived(chosen)),
+            beta_choice=None if chosen is None else revived(BetaChoice, chosen),
             run=run,
         )
 
@@ -346,173 +341,3 @@ class SFITResult:
 
     def _alone(self, name: str) -> SetTest | None:
         return next((test for test in self.tests if test.term == (name,)), None)
-
-
-@dataclass(frozen=True)
-class PartitionedResult(Mapping[Any, SFITResult]):
-    """One result per class or subgroup (section 2.4): a mapping from the part to its result.
-
-    Each part is a procedure and a family of tests of its own; the reference values are those of all
-    rows.
-    """
-
-    parts: tuple[tuple[Any, SFITResult], ...]
-    by: str
-
-    def __getitem__(self, part: Any) -> SFITResult:
-        for label, result in self.parts:
-            if label == part:
-                return result
-        raise KeyError(part)
-
-    def __iter__(self) -> Iterator[Any]:
-        return (label for label, _ in self.parts)
-
-    def __len__(self) -> int:
-        return len(self.parts)
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """The tables of all parts, with `part` as first column."""
-        return _stack([(label, result.table) for label, result in self.parts])
-
-    @property
-    def features(self) -> pd.DataFrame:
-        """The features of all parts, with `part` as first column."""
-        return _stack([(label, result.features) for label, result in self.parts])
-
-    def at(self, *, alpha: float | None = None, correction: Any = "unchanged") -> PartitionedResult:
-        """Decide every part again; see `SFITResult.at`."""
-        parts = tuple(
-            (label, result.at(alpha=alpha, correction=correction)) for label, result in self.parts
-        )
-        return replace(self, parts=parts)
-
-    def summary(self) -> str:
-        """The summaries of all parts, one below the other."""
-        return "\n\n".join(
-            f"{self.by} = {label}\n{result.summary()}" for label, result in self.parts
-        )
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the first-order tests of all parts side by side; returns the `PartsDisplay`."""
-        from sfit.plotting import PartsDisplay
-
-        return PartsDisplay.from_result(self, ax=ax)
-
-    def _repr_html_(self) -> str:
-        from sfit.report import for_notebook
-
-        return for_notebook(self)
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Write a report of all parts: one page that needs nothing else."""
-        from sfit.report import as_page
-
-        return _save(as_page(self), path)
-
-    def to_markdown(self, path: str | Path | None = None) -> str:
-        """Write the report of all parts as Markdown, without pictures."""
-        from sfit.report import as_markdown
-
-        return _save(as_markdown(self), path)
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """Write the results of all parts as JSON."""
-        parts = [{"part": label, **result._content()} for label, result in self.parts]
-        run = self.parts[0][1].run
-        return _write("PartitionedResult", {"by": self.by, "parts": parts}, run, path)
-
-    @classmethod
-    def from_json(cls, source: str | Path) -> PartitionedResult:
-        """Read results from a file, or from the text that `to_json` returned."""
-        content, run = _read(source, "PartitionedResult")
-        with _as_written():
-            parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])
-            return cls(parts, content["by"])
-
-
-def _stack(frames: Sequence[tuple[Any, pd.DataFrame]]) -> pd.DataFrame:
-    parts = [frame.assign(part=label)[["part", *frame.columns]] for label, frame in frames]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _write(kind: str, content: dict[str, Any], run: dict[str, Any], path: str | Path | None) -> str:
-    document = {"schema_version": SCHEMA_VERSION, "kind": kind, "result": content, "run": run}
-    return _save(json.dumps(_storable(document), indent=1, allow_nan=False), path)
-
-
-def _save(text: str, path: str | Path | None) -> str:
-    if path is not None:
-        Path(path).write_text(text + "\n", encoding="utf-8")
-    return text
-
-
-def _read(source: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parts `result` and `run` of a document, from a file or from text."""
-    if not isinstance(source, str | PathLike):
-        raise DataError(f"expected a path, or JSON written by to_json; got {source!r}.")
-    text = str(source)
-    try:
-        if isinstance(source, PathLike) or not text.lstrip().startswith("{"):
-            text = Path(source).read_text(encoding="utf-8")
-        document = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        shown = text if len(text) < 100 else f"{text[:97]}..."
-        raise DataError(f"{shown!r} is no JSON written by to_json: {error}.") from error
-    head = document if isinstance(document, dict) else {}
-    if head.get("schema_version") != SCHEMA_VERSION or head.get("kind") != kind:
-        raise DataError(
-            f"expected a {kind} of schema version {SCHEMA_VERSION}; got {head.get('kind')!r} of "
-            f"version {head.get('schema_version')!r}."
-        )
-    result, run = head.get("result"), head.get("run")
-    if not isinstance(result, dict) or not isinstance(run, dict):
-        raise DataError(f"this {kind} lacks its part 'result' or 'run': it was not written whole.")
-    return result, run
-
-
-@contextmanager
-def _as_written() -> Iterator[None]:
-    """What is missing or of another kind in a document is the document's fault."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError) as error:
-        raise DataError(f"this was not written by to_json, or was changed: {error!r}.") from error
-
-
-# JSON has no infinities and no NaN; written as text they come back exactly.
-_WORDS = {math.inf: "inf", -math.inf: "-inf"}
-_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-_NUMERIC = {
-    field.name
-    for owner in (SetTest, GateTest, Settings, BetaChoice)
-    for field in fields(owner)
-    if "float" in str(field.type)
-}
-
-
-def _storable(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _storable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_storable(item) for item in value]
-    if isinstance(value, np.generic):
-        return _storable(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return _WORDS.get(value, "nan")
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
-def _revived(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a dataclass as they were: lists are tuples, words in numeric fields are numbers."""
-    return {name: _as_it_was(value, name in _NUMERIC) for name, value in stored.items()}
-
-
-def _as_it_was(value: Any, numeric: bool) -> Any:
-    if isinstance(value, list):
-        return tuple(_as_it_was(item, numeric) for item in value)
-    return _NUMBERS.get(value, value) if numeric and isinstance(value, str) else value

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,8 +28,18 @@ def xgboost(n):
     return pytest.importorskip("xgboost").XGBRegressor(n_estimators=n).fit(X, Y)
 
 
+def catboost(n):
+    """Boosting of n rounds."""
+    library = pytest.importorskip("catboost")
+    return library.CatBoostRegressor(
+        iterations=n, verbose=0, random_seed=0, allow_writing_files=False
+    ).fit(X, Y)
+
+
 MODELS = {
-    "histogram boosting": lambda n: HistGradientBoostingRegressor(max_iter=n).fit(X, Y),
+    "histogram boosting": lambda n: HistGradientBoostingRegressor(max_iter=n, random_state=0).fit(
+        X, Y
+    ),
     "forest": lambda n: RandomForestRegressor(n, random_state=0).fit(X, Y),
     "linear": lambda n: LinearRegression().fit(X[: 100 + n], Y[: 100 + n]),
     "network": lambda n: MLPRegressor(hidden_layer_sizes=(4,), max_iter=n, random_state=0).fit(
@@ -39,6 +50,9 @@ MODELS = {
     ),
     "LightGBM": lightgbm,
     "XGBoost": xgboost,
+    "CatBoost": catboost,
+    "neighbours in a k-d tree": lambda n: KNeighborsRegressor(n, algorithm="kd_tree").fit(X, Y),
+    "neighbours in a ball tree": lambda n: KNeighborsRegressor(n, algorithm="ball_tree").fit(X, Y),
 }
 
 
@@ -51,6 +65,34 @@ def test_the_same_after_pickling_and_another_for_another_model(name):
     assert found is not None
     assert as_view(pickle.loads(pickle.dumps(model))).fingerprint() == found
     assert as_view(other).fingerprint() != found
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_same_after_predicting_and_after_fitting_again(name):
+    """What a model counts or looks up as it predicts, and when it was fitted, make no other."""
+    model = MODELS[name](5)
+    found = as_view(model).fingerprint()
+    model.predict(X)
+    assert as_view(model).fingerprint() == found
+    assert as_view(MODELS[name](5)).fingerprint() == found
+
+
+def test_catboost_by_what_it_predicts():
+    """The same trees with other labels, or with categories, are other models."""
+    library = pytest.importorskip("catboost")
+    options = {"iterations": 3, "verbose": 0, "random_seed": 0, "allow_writing_files": False}
+    words = np.where(Y > 0, "yes", "no")
+    models = [
+        library.CatBoostClassifier(**options).fit(X, words),
+        library.CatBoostClassifier(**options).fit(X, np.where(Y > 0, "ja", "nein")),
+        library.CatBoostClassifier(**options).fit(X, np.where(Y > 0, "zzz", "no")),
+        library.CatBoostRegressor(**options).fit(X, np.abs(Y)),
+        library.CatBoostRegressor(loss_function="Poisson", **options).fit(X, np.abs(Y)),
+    ]
+    found = [as_view(model).fingerprint() for model in models]
+    assert len(set(found)) == len(found)
+    assert as_view(models[0].copy()).fingerprint() == found[0]
 
 
 def test_torch_modules_by_weights_and_settings():

@@ -201,7 +201,8 @@ def report(
     debug: Debug = False,
 ) -> None:
     """Turn a stored result into an HTML report."""
-    from sfit._result import PartitionedResult, SFITResult
+    from sfit._partitioned import PartitionedResult
+    from sfit._result import SFITResult
 
     page = result.with_suffix(".html") if out is None else out
     _inputs.check_writable(page)

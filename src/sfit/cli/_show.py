@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sfit import _summary
-from sfit._result import BetaChoice, PartitionedResult, SetTest, SFITResult
+from sfit._partitioned import PartitionedResult
+from sfit._result import BetaChoice, SetTest, SFITResult
 from sfit._sign_test import power, rows_needed
 from sfit.cli._text import printable
 

@@ -15,7 +15,7 @@ import pandas as pd
 from sfit._rows import as_table, is_frame
 from sfit.exceptions import ModelError
 from sfit.models._trees import Tree, join
-from sfit.models._view import Array, ModelView, Trees
+from sfit.models._view import Array, ModelView, Trees, digest_of
 
 _SEVERAL_LABELS = ("MultiLogloss", "MultiCrossEntropy")
 
@@ -31,10 +31,7 @@ class CatBoostView(ModelView):
         """The splits; None where some are on statistics of categories, texts or embeddings."""
         if self._reads_texts():
             return None
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "model.json"
-            self.model.save_model(str(path), format="json")
-            document = json.loads(path.read_text(encoding="utf-8"))
+        document = self._document()
         features = {
             kind: {feature["feature_index"]: feature for feature in found}
             for kind, found in document["features_info"].items()
@@ -87,6 +84,21 @@ class CatBoostView(ModelView):
             copied.load_model(path)
         copied.set_leaf_values(np.concatenate(shuffled).ravel())
         return replace(self, model=copied)
+
+    def fingerprint(self) -> str | None:
+        """A digest of the trees; the rest of the file tells when and how they were fitted."""
+        if self._reads_texts():
+            return super().fingerprint()
+        document = self._document()
+        del document["model_info"]
+        task = self.model.get_all_params().get("loss_function")
+        return digest_of(json.dumps(document), repr((task, self.names)), repr(self.classes))
+
+    def _document(self) -> dict[str, Any]:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "model.json"
+            self.model.save_model(str(path), format="json")
+            return dict(json.loads(path.read_text(encoding="utf-8")))
 
     def _reads_texts(self) -> bool:
         texts = self.model.get_text_feature_indices()

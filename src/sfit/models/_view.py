@@ -6,9 +6,12 @@ two-dimensional NumPy array, or as the user's own kind of frame where `encode` k
 
 from __future__ import annotations
 
+from copyreg import dispatch_table
 from dataclasses import dataclass
 from hashlib import blake2b
-from pickle import dumps, loads
+from io import BytesIO
+from pickle import Pickler, loads
+from sys import modules
 from typing import Any, Literal
 
 import joblib
@@ -108,10 +111,25 @@ def stable_hash(value: Any) -> str | None:
 
     Arrays that a model shares among its parts while it is fitted are apart once it was pickled.
     """
+    data = BytesIO()
+    pickler = Pickler(data)
+    pickler.dispatch_table = {**dispatch_table, **dict.fromkeys(_search_trees(), _points)}
     try:
-        return str(joblib.hash(loads(dumps(value))))  # noqa: S301 - pickled a moment ago
+        pickler.dump(value)
+        return str(joblib.hash(loads(data.getvalue())))  # noqa: S301 - pickled a moment ago
     except Exception:  # a model may refuse in any way it likes
         return None
+
+
+def _search_trees() -> tuple[Any, ...]:
+    """The trees in which nearest neighbours are looked up, if there can be any."""
+    neighbors = modules.get("sklearn.neighbors")
+    return () if neighbors is None else (neighbors.KDTree, neighbors.BallTree)
+
+
+def _points(tree: Any) -> tuple[Any, ...]:
+    """A search tree as its arrays: it also counts how often it was asked."""
+    return list, (tree.get_arrays(),)
 
 
 def digest_of(*parts: Any) -> str:

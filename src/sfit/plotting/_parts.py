@@ -20,7 +20,8 @@ from sfit.plotting._style import (
 )
 
 if TYPE_CHECKING:
-    from sfit._result import PartitionedResult, SetTest
+    from sfit._partitioned import PartitionedResult
+    from sfit._result import SetTest
 
 MOST_FEATURES = 25
 MOST_PARTS = 8

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sfit._result import PartitionedResult, SetTest, SFITResult
+from sfit._partitioned import PartitionedResult
+from sfit._result import SetTest, SFITResult
 from sfit._sign_test import critical_count
 from sfit._summary import facts, gate_lines, number, printable, stars
 

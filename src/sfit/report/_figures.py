@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from sfit._result import PartitionedResult, SetTest, SFITResult
+from sfit._partitioned import PartitionedResult
+from sfit._result import SetTest, SFITResult
 from sfit.exceptions import MissingDependencyError
 from sfit.plotting import (
     BetaCurveDisplay,

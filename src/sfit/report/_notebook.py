@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from sfit._result import PartitionedResult, SFITResult
+from sfit._partitioned import PartitionedResult
+from sfit._result import SFITResult
 from sfit._summary import as_html, escaped, printable
 
 WIDTH = 7.0

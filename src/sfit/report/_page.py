@@ -9,7 +9,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from sfit._result import PartitionedResult, SFITResult
+from sfit._partitioned import PartitionedResult
+from sfit._result import SFITResult
 from sfit.exceptions import MissingDependencyError
 from sfit.report._describe import describe
 from sfit.report._figures import figures, parts_side_by_side

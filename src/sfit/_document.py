@@ -1,0 +1,100 @@
+"""Results as JSON documents: the part `result` is equal to the byte for equal runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sfit.exceptions import DataError
+
+SCHEMA_VERSION = 1
+
+Record = TypeVar("Record")
+
+
+def write(kind: str, content: dict[str, Any], run: dict[str, Any], path: str | Path | None) -> str:
+    """A document of a kind of result, as text."""
+    document = {"schema_version": SCHEMA_VERSION, "kind": kind, "result": content, "run": run}
+    return save(json.dumps(storable(document), indent=1, allow_nan=False), path)
+
+
+def save(text: str, path: str | Path | None) -> str:
+    """The text, written to a file where there is one."""
+    if path is not None:
+        Path(path).write_text(text + "\n", encoding="utf-8")
+    return text
+
+
+def read(source: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parts `result` and `run` of a document, from a file or from text."""
+    if not isinstance(source, str | PathLike):
+        raise DataError(f"expected a path, or JSON written by to_json; got {source!r}.")
+    text = str(source)
+    try:
+        if isinstance(source, PathLike) or not text.lstrip().startswith("{"):
+            text = Path(source).read_text(encoding="utf-8")
+        document = json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        shown = text if len(text) < 100 else f"{text[:97]}..."
+        raise DataError(f"{shown!r} is no JSON written by to_json: {error}.") from error
+    head = document if isinstance(document, dict) else {}
+    if head.get("schema_version") != SCHEMA_VERSION or head.get("kind") != kind:
+        raise DataError(
+            f"expected a {kind} of schema version {SCHEMA_VERSION}; got {head.get('kind')!r} of "
+            f"version {head.get('schema_version')!r}."
+        )
+    result, run = head.get("result"), head.get("run")
+    if not isinstance(result, dict) or not isinstance(run, dict):
+        raise DataError(f"this {kind} lacks its part 'result' or 'run': it was not written whole.")
+    return result, run
+
+
+@contextmanager
+def as_written() -> Iterator[None]:
+    """What is missing or of another kind in a document is the document's fault."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"this was not written by to_json, or was changed: {error!r}.") from error
+
+
+# JSON has no infinities and no NaN; written as text they come back exactly.
+_WORDS = {math.inf: "inf", -math.inf: "-inf"}
+_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def storable(value: Any) -> Any:
+    """A value as JSON holds it."""
+    if isinstance(value, Mapping):
+        return {str(key): storable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(item) for item in value]
+    if isinstance(value, np.generic):
+        return storable(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return _WORDS.get(value, "nan")
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def revived(owner: type[Record], stored: Mapping[str, Any]) -> Record:
+    """A dataclass as it was: lists are tuples, words in fields of numbers are numbers."""
+    numeric = {
+        field.name
+        for field in fields(owner)  # type: ignore[arg-type]
+        if "float" in str(field.type)
+    }
+    return owner(**{name: _as_it_was(value, name in numeric) for name, value in stored.items()})
+
+
+def _as_it_was(value: Any, numeric: bool) -> Any:
+    if isinstance(value, list):
+        return tuple(_as_it_was(item, numeric) for item in value)
+    return _NUMBERS.get(value, value) if numeric and isinstance(value, str) else value

@@ -1,0 +1,39 @@
+"""Jobs over the workers of joblib, whose answers are taken as they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from joblib import Parallel, effective_n_jobs
+from joblib.parallel import get_active_backend
+
+JOBS_AT_A_TIME = 4
+"""Jobs per worker that are waited for together, where a backend has no answers but all of them."""
+
+
+Run = Callable[[Iterable[Any]], Iterator[Any]]
+
+
+@contextmanager
+def workers(n_jobs: int | None, hint: Mapping[str, str]) -> Iterator[Run]:
+    """What runs `delayed` calls and gives their answers in any order.
+
+    `hint` is what `share` says of them.
+    """
+    backend, _ = get_active_backend(**hint)
+    if backend.supports_return_generator:
+        yield Parallel(n_jobs=n_jobs, return_as="generator_unordered", **hint)
+        return
+    # Ray's backend. A checkpoint is written between answers, so that they must not all be the last.
+    size = JOBS_AT_A_TIME * effective_n_jobs(n_jobs)
+    with Parallel(n_jobs=n_jobs, **hint) as parallel:
+
+        def run(calls: Iterable[Any]) -> Iterator[Any]:
+            left = iter(calls)
+            while some := list(islice(left, size)):
+                yield from parallel(some)
+
+        yield run

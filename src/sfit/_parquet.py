@@ -1,0 +1,264 @@
+"""The row groups of Parquet data sets, wherever pyarrow or fsspec finds them, read in batches."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfit import _rows
+from sfit._rows import Table, as_table
+from sfit.exceptions import ArgumentError, DataError, MissingDependencyError
+
+
+@dataclass(frozen=True)
+class Block:
+    """A row group of a file."""
+
+    path: str
+    filesystem: Any
+    row_group: int
+    n_rows: int
+    keys: tuple[tuple[str, Any], ...] = ()
+    """What the names of the folders say (hive partitions)."""
+    stamp: str = ""
+    """Size and time of the file."""
+
+
+@dataclass(frozen=True)
+class ParquetStore:
+    """The row groups of a Parquet data set."""
+
+    blocks: tuple[Block, ...]
+    names: tuple[str, ...]
+    dictionaries: tuple[str, ...] = ()
+    """The columns that hold categories."""
+
+    def __len__(self) -> int:
+        return sum(block.n_rows for block in self.blocks)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """First rows of the row groups."""
+        return (np.cumsum([0, *(block.n_rows for block in self.blocks)])[:-1]).tolist()
+
+    @cached_property
+    def categories(self) -> dict[str, list[Any]]:
+        """Of each column of categories all that occur in any file, in order of appearance.
+
+        Every batch has a dictionary of its own; models go by the numbers of the categories.
+        """
+        found: dict[str, dict[Any, None]] = {name: {} for name in self.dictionaries}
+        if found:
+            for _, of_file in groupby(self.blocks, key=lambda block: block.path):
+                for table in _read_file(list(of_file), self.dictionaries):
+                    for name in found:
+                        for chunk in table.column(name).chunks:
+                            found[name].update(dict.fromkeys(chunk.dictionary.to_pylist()))
+        return {name: list(known) for name, known in found.items()}
+
+    def read(self, start: int, columns: Sequence[str]) -> Iterator[Table]:
+        """Pandas frames of some columns, from a row on, in batches of a tile."""
+        unified = {name: self.categories[name] for name in columns if name in self.dictionaries}
+        first = int(np.searchsorted(self.starts, start, "right")) - 1
+        skip = start - self.starts[first]
+        for _, of_file in groupby(self.blocks[first:], key=lambda block: block.path):
+            for table in _read_file(list(of_file), columns):
+                if skip >= table.num_rows:
+                    skip -= table.num_rows
+                    continue
+                frame = table.slice(skip).to_pandas()
+                for name, known in unified.items():
+                    # Not astype, to which the same categories in another order are the same.
+                    frame[name] = frame[name].cat.set_categories(known)
+                yield as_table(frame)
+                skip = 0
+
+    def fingerprint(self) -> str:
+        """Names, sizes and times of the files, and how their rows are grouped."""
+        digest = blake2b(digest_size=16)
+        for block in self.blocks:
+            name = Path(block.path).name
+            told = (name, block.row_group, block.n_rows, block.keys, block.stamp)
+            digest.update(repr(told).encode())
+        return digest.hexdigest()
+
+
+def _read_file(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    keys = dict(blocks[0].keys)
+    stored = [name for name in columns if name not in keys]
+    at = blocks[0]
+    try:
+        with at.filesystem.open_input_file(at.path) as file:
+            parquet = pq.ParquetFile(file)
+            for at in blocks:
+                n_read = 0
+                for batch in parquet.iter_batches(
+                    batch_size=_rows.TILE_ROWS,
+                    row_groups=[at.row_group],
+                    columns=stored,
+                    use_threads=False,
+                ):
+                    table = pa.Table.from_batches([batch])
+                    for name in columns:
+                        if name in keys:
+                            constant = pa.repeat(pa.scalar(keys[name]), table.num_rows)
+                            table = table.append_column(name, constant)
+                    n_read += table.num_rows
+                    yield table.select(list(columns))
+                if n_read != at.n_rows:
+                    raise OSError(  # noqa: TRY301 - told like any other fault of the file
+                        f"{n_read} rows were read where {at.n_rows} were announced"
+                    )
+    except (OSError, pa.ArrowException, KeyError) as error:
+        raise DataError(
+            f"X cannot be read: row group {at.row_group} of {at.path!r}: {error}"
+        ) from error
+
+
+def open_parquet(path: str | os.PathLike[str]) -> ParquetStore:
+    try:
+        import pyarrow.dataset as ds
+    except ImportError as error:
+        raise MissingDependencyError(
+            "reading Parquet files needs pyarrow: pip install 'sfit[parquet]'."
+        ) from error
+    text = os.fspath(path)
+    source: Any = text
+    filesystem = None
+    if "://" in text:
+        source, filesystem = _located(text)
+    else:
+        whole = os.path.exists(text) or not glob.has_magic(text)
+        found = [text] if whole else sorted(glob.glob(text, recursive=True))
+        found = [name for name in found if os.path.exists(name)]
+        if not found:
+            raise ArgumentError(f"X={text!r} matches no file: give a Parquet file, folder or glob.")
+        source = found[0] if len(found) == 1 else [f for name in found for f in _files(name)]
+    try:
+        dataset = ds.dataset(source, filesystem=filesystem, format="parquet", partitioning="hive")
+        return parquet_store(dataset)
+    except (OSError, ValueError) as error:
+        raise DataError(f"X={text!r} cannot be read as a Parquet data set: {error}") from error
+
+
+def _located(uri: str) -> tuple[Any, Any]:
+    """What pyarrow, or else fsspec, finds at an address; globs are fsspec's."""
+    import pyarrow as pa
+    from pyarrow import fs
+
+    if not glob.has_magic(uri):
+        try:
+            filesystem, path = fs.FileSystem.from_uri(uri)
+        except (pa.ArrowException, ValueError):
+            pass
+        else:
+            return path, filesystem
+    try:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"X={uri!r} needs fsspec to be found: pip install fsspec."
+        ) from error
+    try:
+        other, path = url_to_fs(uri)
+        found = sorted(other.glob(path)) if glob.has_magic(uri) else path
+    except (OSError, ValueError, ImportError) as error:
+        raise ArgumentError(f"X={uri!r} cannot be opened: {error}") from error
+    if not found:
+        raise ArgumentError(f"X={uri!r} matches no file: give a Parquet file, folder or glob.")
+    return found, other
+
+
+def _files(name: str) -> list[str]:
+    if not os.path.isdir(name):
+        return [name]
+    return sorted(str(file) for file in Path(name).rglob("*.parquet"))
+
+
+def parquet_store(dataset: Any) -> ParquetStore:
+    import pyarrow as pa
+
+    blocks = _blocks(dataset)
+    keys = {name for block in blocks for name, _ in block.keys}
+    dictionaries = tuple(
+        field_.name
+        for field_ in dataset.schema
+        if pa.types.is_dictionary(field_.type) and field_.name not in keys
+    )
+    return ParquetStore(blocks, tuple(dataset.schema.names), dictionaries)
+
+
+def _blocks(dataset: Any) -> tuple[Block, ...]:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    if not all(hasattr(fragment, "row_groups") for fragment in dataset.get_fragments()):
+        raise ArgumentError("X must be a data set of Parquet files; this one holds something else.")
+    blocks = []
+    for fragment in dataset.get_fragments():
+        try:
+            info = fragment.filesystem.get_file_info(fragment.path)
+            groups = [(group.id, group.num_rows) for group in fragment.row_groups]
+            schema = fragment.physical_schema
+            stamp = f"{info.size} {info.mtime_ns or _digest_of(fragment)}"
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(f"X cannot be read: {fragment.path!r}: {error}") from error
+        keys = tuple(ds.get_partition_keys(fragment.partition_expression).items())
+        _check_schema(dataset.schema, schema, dict(keys), fragment.path)
+        blocks += [
+            Block(
+                path=fragment.path,
+                filesystem=fragment.filesystem,
+                row_group=number,
+                n_rows=n_rows,
+                keys=keys,
+                stamp=stamp,
+            )
+            for number, n_rows in groups
+            if n_rows
+        ]
+    if not blocks:
+        raise DataError("X is a Parquet data set without rows.")
+    return tuple(blocks)
+
+
+def _digest_of(fragment: Any) -> str:
+    """A digest of the content, where the filesystem knows no times."""
+    with fragment.filesystem.open_input_stream(fragment.path) as file:
+        digest = blake2b(digest_size=16)
+        while some := file.read(1 << 22):
+            digest.update(some)
+    return digest.hexdigest()
+
+
+def _check_schema(whole: Any, own: Any, keys: Mapping[str, Any], path: str) -> None:
+    for field_ in whole:
+        if field_.name in keys:
+            continue
+        if field_.name not in own.names:
+            raise DataError(f"X: {path!r} lacks the column {field_.name!r} that other files have.")
+        found = own.field(field_.name).type
+        if _plain(found) != _plain(field_.type):
+            raise DataError(
+                f"X: column {field_.name!r} is {found} in {path!r} and {field_.type} in other "
+                "files: write them with one type."
+            )
+
+
+def _plain(type_: Any) -> Any:
+    """The type of the values: how categories are numbered may differ from file to file."""
+    import pyarrow as pa
+
+    return type_.value_type if pa.types.is_dictionary(type_) else type_

@@ -1,0 +1,206 @@
+"""Models fitted without some of the columns, and what they predict for the test rows.
+
+That is all that is ever kept of them: losses, differences and tests follow from predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from sfit._checkpoint import Checkpoint
+from sfit._contrast import Reveal
+from sfit._features import positions_of
+from sfit._payload import Payload, open_payload
+from sfit._problem import Problem, pose
+from sfit._rows import (
+    Table,
+    Tile,
+    as_table,
+    as_vector,
+    column_names,
+    hash_table,
+    select_columns,
+    to_native,
+)
+from sfit._store import open_store
+from sfit.exceptions import DataError, ModelError
+from sfit.models._view import stable_hash
+from sfit.restrict import SidePredictions
+from sfit.restrict._prediction import Prediction
+
+Array = npt.NDArray[Any]
+
+ALL_FEATURES = -1
+"""Stands for the model that leaves nothing out, in a checkpoint."""
+
+
+@dataclass(frozen=True)
+class HeldTest:
+    """Test rows in memory."""
+
+    table: Table
+    observed: Any
+    rows: Table
+    """The same before columns were chosen, where these have numbers and no names."""
+    chosen: Sequence[Any] | None
+
+    def whole(self) -> dict[str, Any]:
+        """What poses the problem with all columns."""
+        return {"X": to_native(self.rows), "y": self.observed, "features": self.chosen}
+
+    def some(self, positions: Sequence[int]) -> dict[str, Any]:
+        """What poses it with some."""
+        return {"X": to_native(select_columns(self.table, positions)), "y": self.observed}
+
+    def fingerprint(self) -> str:
+        return _digest(self.table, self.observed)
+
+
+@dataclass(frozen=True)
+class StoredTest:
+    """Test rows that are read piece by piece."""
+
+    rows: Any
+    observed: str
+    labels: tuple[str, ...]
+
+    def whole(self) -> dict[str, Any]:
+        """What poses the problem with all columns."""
+        return self.some(range(len(self.labels)))
+
+    def some(self, positions: Sequence[int]) -> dict[str, Any]:
+        """What poses it with some."""
+        labels = [self.labels[position] for position in positions]
+        return {"X": self.rows, "y": self.observed, "features": labels}
+
+    def fingerprint(self) -> str:
+        store = open_store(self.rows)
+        return repr((store and store.fingerprint(), self.observed))
+
+
+@dataclass(frozen=True)
+class Refits:
+    """All that fitting without some columns takes; sent to a worker once."""
+
+    estimator: Any
+    train: Table
+    target: Any
+    test: HeldTest | StoredTest
+    loss: Any
+
+    def fingerprint(self) -> str | None:
+        """What a later run knows the estimator by: its parameters, not what it was fitted to."""
+        return stable_hash(clone(self.estimator))
+
+    def data(self) -> dict[str, str]:
+        """What a later run knows the rows by."""
+        names = column_names(self.train)
+        return {
+            "the training rows": f"{names} {_digest(self.train, self.target)}",
+            "the test rows": self.test.fingerprint(),
+        }
+
+
+def leave_out(payload: Payload, feature: int, members: Sequence[int]) -> tuple[int, list[Array]]:
+    """Refit without some columns; only predictions of the test rows leave the worker, no model."""
+    job: Refits = open_payload(payload)
+    others = [position for position in range(job.train.shape[1]) if position not in members]
+    model = fit(job.estimator, select_columns(job.train, others), job.target)
+    return feature, predictions_of(pose(model, **job.test.some(others), loss=job.loss))
+
+
+def predictions_of(problem: Problem) -> list[Array]:
+    """What a model predicts for each tile, with everything revealed."""
+    sides, rows = SidePredictions(problem.view, problem.features), problem.rows
+    everything = Reveal(problem.features.everything)
+    tiles = (tile for stretch in rows.stretches for tile in stretch.tiles(rows.shared))
+    return [sides.one(tile, everything).by_row() for tile in tiles]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A side whose predictions are known, tile by tile."""
+
+    by_tile: Sequence[Array]
+
+    def __call__(self, tile: Tile) -> Prediction:
+        return Prediction(self.by_tile[tile.index], None, len(tile))
+
+
+def keep(saved: Checkpoint | None, feature: int, by_tile: Sequence[Array]) -> None:
+    """All tiles or none: an estimator without a seed does not give the same model twice."""
+    if saved is None:
+        return
+    for number, values in enumerate(by_tile):
+        data = BytesIO()
+        np.save(data, values, allow_pickle=False)
+        saved.put("LOCO", number, feature, data.getvalue())
+    saved.commit()
+
+
+def recall(saved: Checkpoint | None, feature: int) -> list[Array] | None:
+    """What was kept, if it was."""
+    found: list[Array] = []
+    while saved is not None and (data := saved.get("LOCO", len(found), feature)) is not None:
+        found.append(np.load(BytesIO(data), allow_pickle=False))
+    return found or None
+
+
+def _digest(table: Table, target: Array) -> str:
+    digest = blake2b(digest_size=16)
+    hash_table(digest, table)
+    hash_table(digest, target)
+    return digest.hexdigest()
+
+
+def fit(estimator: Any, table: Table, target: Any) -> Any:
+    try:
+        return clone(estimator).fit(to_native(table), target)
+    except Exception as error:
+        raise ModelError(
+            f"{type(estimator).__name__} could not be fitted on {table.shape[1]} columns: "
+            f"{type(error).__name__}: {error}. A pipeline that names its columns cannot be fitted "
+            "without one of them: select columns by dtype instead."
+        ) from error
+
+
+def held_test(
+    X_test: Any, y_test: Any, labels: Sequence[str], named: bool, features: Sequence[Any] | None
+) -> HeldTest:
+    whole = as_table(X_test, "X_test")
+    check_shape("X_test", whole)
+    test = _same_columns(whole, labels, named, features)
+    observed = as_vector(y_test, "y_test", test.shape[0])
+    # Columns without names keep the numbers that they have among all columns.
+    numbered = not named and column_names(test) is None
+    rows, chosen = (whole, features) if numbered else (test, None)
+    return HeldTest(test, observed, rows, chosen)
+
+
+def check_shape(argument: str, table: Table) -> None:
+    if 0 in table.shape:
+        raise DataError(f"{argument} must have rows and columns; got shape {table.shape}.")
+
+
+def _same_columns(
+    test: Table, labels: Sequence[str], named: bool, features: Sequence[Any] | None
+) -> Table:
+    names = column_names(test)
+    if named and names is not None:
+        return select_columns(test, positions_of(list(labels), names, "X_test must hold"))
+    if features is not None and not named:
+        own = [f"x{position}" for position in range(test.shape[1])]
+        return select_columns(test, positions_of(features, own, "features", True))
+    if test.shape[1] != len(labels):
+        raise DataError(
+            f"X_test has {test.shape[1]} columns, but X_train has {len(labels)}: they must agree."
+        )
+    return test

@@ -1,0 +1,108 @@
+"""From the user's rows to those of the masked space, and what must be known of them: in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sfit._features import match_reference, reference_row, survey
+from sfit._observed import check_target, partition, settle_classes
+from sfit._provenance import NO_ORIGIN, origins
+from sfit._rows import HeldRows, Rows, Table, as_table, column_values, to_native
+from sfit.exceptions import ArgumentError, DataError, ModelError
+from sfit.models import ModelView
+from sfit.models._sklearn import PipelineView
+
+Array = npt.NDArray[Any]
+
+
+class Settled(NamedTuple):
+    """What is known of the rows once they have been looked at."""
+
+    view: ModelView
+    rows: Rows
+    reference: Table
+    origin: tuple[int, ...]
+    """The original column behind each masked one."""
+    spans: tuple[tuple[float, float], ...]
+    missing: frozenset[int]
+    sample: Table
+    """The rows, or some that show every column as it is."""
+
+
+def settle_held(
+    view: ModelView,
+    table: Table,
+    target: Array,
+    by: Any,
+    whole: Table,
+    labels: Sequence[str],
+    reference: Any,
+) -> Settled:
+    """Rows in memory, all at once."""
+    view, target = settle_classes(view, target)
+    check_target(view, target)
+    part, parts = partition(by, whole, view, target)
+    # The user's own rows of y: no loss may change them.
+    target = target.view()
+    target.flags.writeable = False
+    view, encoded, origin = masked_space(view, table)
+    row = reference_row(reference, view, table, encoded, labels, origin)
+    check_finite(row, encoded, [labels[source] for source in origin], reference)
+    encoded = match_reference(encoded, row)
+    spans, missing = survey(encoded)
+    rows = HeldRows(encoded, target, part, parts)
+    return Settled(view, rows, row, origin, spans, missing, encoded)
+
+
+def masked_space(view: ModelView, table: Table) -> tuple[ModelView, Table, tuple[int, ...]]:
+    """The view that masks where it is cheapest, its rows, and the original column of each."""
+    identity = tuple(range(table.shape[1]))
+    encoded = encode(view, table)
+    if not (isinstance(view, PipelineView) and view.encoded):
+        return view, encoded, identity
+    found = origins(view.encode, table, encoded)
+    if found is not None and any(source != NO_ORIGIN for source in found):
+        return view, encoded, found
+    view = view.whole()
+    return view, encode(view, table), identity
+
+
+def check_finite(row: Table, encoded: Table, labels: Sequence[str], reference: Any) -> None:
+    """Nothing is frozen at infinity, be it the user's choice or the mean of such values."""
+    for position, label in enumerate(labels):
+        value = column_values(row, position)[0]
+        if not isinstance(value, float | np.floating) or np.isfinite(value):
+            continue
+        if not isinstance(reference, str):
+            if np.isinf(value):
+                raise ArgumentError(f"reference for column {label!r} must be finite; got {value}.")
+            continue
+        infinite = np.isinf(column_values(encoded, position))
+        if infinite.any():
+            raise DataError(
+                f"X is infinite in column {label!r} at {int(infinite.sum())} row(s), the first is "
+                f"row {infinite.argmax()}, so that its {reference} is no reference: remove or clip "
+                "these values, or pass values as reference."
+            )
+
+
+def encode(view: ModelView, table: Table) -> Table:
+    """The rows of the masked space."""
+    try:
+        encoded = as_table(view.encode(to_native(table)))
+    except (DataError, ModelError):
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"the model's own preprocessing failed on X: {type(error).__name__}: {error}"
+        ) from error
+    if encoded.shape[0] != table.shape[0]:
+        raise ModelError(
+            f"the model's own preprocessing changed the number of rows from {table.shape[0]} to "
+            f"{encoded.shape[0]}: each row must stay one row."
+        )
+    return encoded

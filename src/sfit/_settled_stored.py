@@ -1,0 +1,182 @@
+"""From the user's rows to those of the masked space where they are read tile by tile.
+
+What must be known of all of them is gathered first, in one pass (another for some Pipelines and for
+medians).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sfit._features import match_reference, reference_row
+from sfit._observed import check_parts, check_target, plain_labels, settle_classes, sorted_parts
+from sfit._provenance import NO_ORIGIN
+from sfit._rows import Table, Tile, as_vector, column_values, select_columns
+from sfit._settled import Settled, check_finite, encode, masked_space
+from sfit._store import Store
+from sfit._stored import StoredRows, raw_tiles
+from sfit._survey import Survey, TellingRows, medians
+from sfit.exceptions import ArgumentError, DataError
+from sfit.models import ModelView
+from sfit.models._sklearn import PipelineView
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Settler:
+    """From a table of the user's columns to a tile of the masked space."""
+
+    view: ModelView
+    columns: tuple[str, ...]
+    labels: tuple[str, ...]
+    target: str
+    by: str | None
+    parts: Any = None
+    """The labels of `by`, sorted."""
+    reference: Table | None = None
+
+    def __call__(self, index: int, table: Table, first: int, numbers: Array | None) -> Tile:
+        """One tile, as it is tested."""
+        encoded = self.encoded(table)
+        if self.reference is not None:
+            encoded = match_reference(encoded, self.reference)
+        y = self.observed(table, first)
+        part = None
+        if self.by is not None and self.parts is not None:
+            part = pd.Index(self.parts).get_indexer(pd.Index(self.part_labels(table, y)))
+        return Tile(index, encoded, y, part, numbers)
+
+    def undivided(self) -> Settler:
+        """The same, without parts."""
+        return replace(self, by=None)
+
+    def told(self) -> tuple[Any, ...]:
+        """Which columns are what."""
+        return self.labels, self.target, self.by
+
+    def encoded(self, table: Table) -> Table:
+        """The masked space."""
+        return encode(self.view, self.features(table))
+
+    def features(self, table: Table) -> Table:
+        """The user's columns of features."""
+        return select_columns(table, [self.columns.index(label) for label in self.labels])
+
+    def observed(self, table: Table, first: int) -> Array:
+        """What was observed, checked: class numbers, or numbers."""
+        _, y = settle_classes(self.view, self._column(table, self.target), first)
+        check_target(self.view, y, first)
+        y.flags.writeable = False
+        return y
+
+    def part_labels(self, table: Table, y: Array) -> Array:
+        """The label of each row's part."""
+        if self.by == "class":
+            return np.asarray(self.view.classes)[y]
+        return self._column(table, str(self.by))
+
+    def _column(self, table: Table, name: str) -> Array:
+        series = table.get_column(table.columns[self.columns.index(name)]).to_native()
+        return as_vector(series, name, table.shape[0])
+
+
+def settle_stored(
+    view: ModelView,
+    store: Store,
+    target: str,
+    by: str | None,
+    labels: Sequence[str],
+    reference: Any,
+) -> Settled:
+    """Rows that are read tile by tile: what must be known of all of them is gathered first."""
+    if by == "class" and view.task != "classification":
+        raise ArgumentError("by='class' is for classification; the model is of regression.")
+    asides = [target, *([by] if by not in (None, "class") else [])]
+    columns = tuple(dict.fromkeys([*labels, *map(str, asides)]))
+    settle = Settler(view, columns, tuple(labels), target, by)
+    if view.task == "classification" and view.classes is None:
+        found = [pd.unique(settle._column(table, target)) for _, table in raw_tiles(store, columns)]
+        view, _ = settle_classes(view, np.concatenate(found))
+        settle = replace(settle, view=view)
+    modes = reference == "mode" if isinstance(reference, str) else False
+    probing = isinstance(view, PipelineView) and view.encoded
+    telling, parts = TellingRows(ends=probing), _Parts()
+    known = Survey(view.categorical, modes)
+    for first, table in raw_tiles(store, columns):
+        telling.add(settle.features(table))
+        y = settle.observed(table, first)
+        if by is not None:
+            parts.add(settle.part_labels(table, y), first)
+        if not probing:
+            known.add(settle.encoded(table))
+    view, sample, origin = masked_space(view, telling.table)
+    settle = replace(settle, view=view)
+    if probing:
+        known = _survey_again(settle, store, modes)
+        unseen = [c for c, source in enumerate(origin) if source == NO_ORIGIN]
+        if any(known.spans[c][0] != known.spans[c][1] for c in unseen):
+            # A column that never changed over the sample does so elsewhere: mask the originals.
+            view = view.whole()  # type: ignore[attr-defined]
+            sample, origin = encode(view, telling.table), tuple(range(len(labels)))
+            settle = replace(settle, view=view)
+            known = _survey_again(settle, store, modes)
+    centre = known.centre
+    if isinstance(reference, str) and reference == "median":
+        exact = medians(lambda: (settle.encoded(t) for _, t in raw_tiles(store, columns)), known)
+
+        def centre(how: str, column: int) -> Any:
+            known_exactly = column in exact and column not in view.categorical
+            return exact[column] if known_exactly else known.centre(how, column)
+
+    row = reference_row(reference, view, telling.table, sample, labels, origin, centre)
+    if not isinstance(reference, str):
+        check_finite(row, sample, [labels[source] for source in origin], reference)
+    for c, span in enumerate(known.spans):
+        if isinstance(reference, str) and np.isinf(span).any():
+            value = column_values(row, c)[0]
+            if not np.isfinite(value):
+                raise DataError(
+                    f"X is infinite in column {labels[origin[c]]!r}, so that its {reference} is no "
+                    "reference: remove or clip these values, or pass values as reference."
+                )
+    settle = replace(settle, reference=row, parts=parts.found if by is not None else None)
+    rows = StoredRows(store, settle, len(store), parts.sizes, parts.labels)
+    sample = match_reference(sample, row)
+    return Settled(view, rows, row, origin, known.spans, frozenset(known.missing), sample)
+
+
+def _survey_again(settle: Settler, store: Store, modes: bool) -> Survey:
+    known = Survey(settle.view.categorical, modes)
+    for _, table in raw_tiles(store, settle.columns):
+        known.add(settle.encoded(table))
+    return known
+
+
+class _Parts:
+    """The parts that rows fall into, counted a tile at a time."""
+
+    def __init__(self) -> None:
+        self.counts: pd.Series[int] = pd.Series(dtype=np.int64)
+
+    def add(self, values: Array, first: int) -> None:
+        check_parts(values, first)
+        self.counts = self.counts.add(pd.Series(values).value_counts(), fill_value=0)
+
+    @property
+    def found(self) -> Any:
+        return sorted_parts(np.asarray(self.counts.index))[1]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(int(self.counts[label]) for label in self.found) if len(self.counts) else ()
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        return plain_labels(self.found) if len(self.counts) else ()
