@@ -18,7 +18,7 @@ import sfit
 from sfit import studies
 from sfit.exceptions import ArgumentError, DataError
 from sfit.studies import _credit_data as credit_data
-from sfit.studies import _page
+from sfit.studies import _page, _record
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "paper"
@@ -59,7 +59,7 @@ def test_a_fast_study_writes_its_page_figures_and_numbers(name, tmp_path, monkey
     document = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
     assert document["study"] == name
     assert document["run"]["seconds"] == pytest.approx(report.seconds, rel=1e-6)
-    assert document["settings"] == json.loads(json.dumps(_page._storable(asdict(report.settings))))
+    assert document["settings"] == json.loads(json.dumps(_record.storable(asdict(report.settings))))
     assert document["result"]
     with pytest.raises(FrozenInstanceError):
         report.result.added = 1
@@ -97,7 +97,7 @@ def test_the_pages_in_the_documentation_are_of_full_runs(name):
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
     document = json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8"))
     settings = import_module(f"sfit.studies.{name}").FULL
-    assert document["settings"] == json.loads(json.dumps(_page._storable(asdict(settings))))
+    assert document["settings"] == json.loads(json.dumps(_record.storable(asdict(settings))))
     assert f"`python -m sfit.studies {name}` in {document['run']['seconds']:,.0f} s" in page
     for figure in re.findall(r"!\[.*?\]\((.*?)\)", page):
         assert (PAGES / figure).is_file()
