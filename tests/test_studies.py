@@ -2,9 +2,10 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError, asdict, replace
+from dataclasses import FrozenInstanceError, asdict, dataclass, replace
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
+from sklearn.utils import Bunch
 
 import sfit
 from sfit import studies
@@ -308,7 +310,7 @@ def test_a_hidden_column_is_a_missing_one(network_and_sample):
 @pytest.mark.parametrize(("encoding", "duly"), [("A", 5_686), ("B", 23_182)])
 def test_both_encodings_have_the_papers_columns(credit_folder, encoding, duly):
     """75 columns, the paper's 24 among them; they differ in what undocumented codes become."""
-    from sfit.studies.credit import PAPER
+    from sfit.studies._credit_page import PAPER
 
     X, groups = credit_data.encode(credit_data.load(), encoding)
     assert X.shape == (30_000, 75)
@@ -336,12 +338,101 @@ def test_other_data_under_the_same_name_are_refused(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="lacks the columns"):
         credit_data.load()
     columns = [*credit_data.COLUMNS, credit_data.TARGET]
-    pd.DataFrame(30, index=range(4), columns=columns).assign(SEX=1, default=0).to_csv(path)
+    pd.DataFrame(30, index=range(4), columns=columns).assign(default=0).to_csv(path)
     with pytest.raises(DataError, match="not the credit default data"):
         credit_data.load()
 
 
+@needs_data
+def test_what_openml_sends_becomes_the_same_data(credit_folder, monkeypatch):
+    """Its names and categories are ours after loading; other columns are refused.
+
+    There is no network in the tests: the answer has the form that OpenML's copy is known to have.
+    """
+    expected = credit_data.load()
+    sent = expected.drop(columns=credit_data.TARGET)
+    sent = sent.set_axis([f"x{place}" for place in range(1, 24)], axis=1)
+    codes = ["x2", "x3", "x4"]
+    sent = sent.astype(dict.fromkeys(codes, str)).astype(dict.fromkeys(codes, "category"))
+    target = expected[credit_data.TARGET].astype(str).astype("category")
+    answer = {"data": sent, "target": target}
+    monkeypatch.delenv("SFIT_DATA")
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **asked: Bunch(**answer))
+    pd.testing.assert_frame_equal(credit_data.load(), expected, check_dtype=False)
+
+    answer["data"] = sent.drop(columns="x7").assign(x7=sent["x7"])
+    with pytest.raises(DataError, match="expected to have the columns x1 to x23"):
+        credit_data.load()
+    answer["data"] = sent.assign(x7=sent["x12"])
+    with pytest.raises(DataError, match="unknown codes or ages in PAY_2"):
+        credit_data.load()
+
+
+def test_without_a_network_the_error_says_how_to_get_the_data(monkeypatch):
+    """The download's own error is in it."""
+
+    def refused(**asked):
+        raise OSError("no route")
+
+    monkeypatch.delenv("SFIT_DATA", raising=False)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", refused)
+    with pytest.raises(DataError, match=r"no route.*Set SFIT_DATA.*uci_credit_default"):
+        credit_data.load()
+
+
 # --- pages --------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not PAGES.is_dir(), reason="there is no docs/paper beside the tests")
+@pytest.mark.parametrize("name", studies.NAMES)
+def test_the_pages_in_the_documentation_are_those_of_their_numbers(name, tmp_path):
+    """A page made anew from the numbers beside it is the page that is there."""
+    pytest.importorskip("matplotlib")
+    shutil.copy(PAGES / f"{name}.json", tmp_path)
+    report = studies.render(name, tmp_path)
+    assert report.page == (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    for figure in tmp_path.glob("*.png"):
+        assert (PAGES / figure.name).is_file()
+
+
+def test_a_page_without_numbers_is_refused(tmp_path):
+    """The message says what to do first."""
+    with pytest.raises(DataError, match=r"no loco\.json.*run the study first"):
+        studies.render("loco", tmp_path)
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Every kind of value that results have."""
+
+    pairs: dict[int, tuple[str, float]]
+    many: tuple[tuple[float, ...], ...]
+    rows: list[list[float]]
+    unknown: float
+    maybe: int | None
+
+
+def test_a_record_gives_back_what_it_was_made_of():
+    """Through JSON: tuples, keys that are numbers, what is not a number, nothing."""
+    value = Nested({1: ("a", 2.0)}, ((1.0, 2.0), ()), [[0.5]], float("nan"), None)
+    stored = json.loads(json.dumps(_record.storable(asdict(value)), allow_nan=False))
+    back = _record.restored(Nested, stored)
+    assert np.isnan(back.unknown)
+    assert replace(back, unknown=0.0) == replace(value, unknown=0.0)
+    assert isinstance(back.many[0], tuple)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_the_commit_is_that_of_this_repository():
+    """Or nothing, where the package is not run from it."""
+    done = subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    commit = _record.commit()
+    if done.returncode or not Path(sfit.__file__).is_relative_to(ROOT / "src"):
+        assert commit is None
+    else:
+        assert done.stdout.startswith(commit.split()[0])
 
 
 def test_cells_of_tables():
