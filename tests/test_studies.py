@@ -277,17 +277,25 @@ def test_the_plain_loop_is_algorithm_1(network_and_sample):
 
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 @pytest.mark.parametrize("betas", [(1e-4, 1e-4), (0.01, 0.01), (0.01, 0.001), (0.1, 0.1)])
-def test_thresholds_decide_as_the_whole_procedure(network_and_sample, alpha, betas):
+@pytest.mark.parametrize("strict", [False, True])
+def test_thresholds_decide_as_the_whole_procedure(network_and_sample, alpha, betas, strict):
     """One evaluation says what both algorithms find at any beta."""
     from sfit.studies import power
     from sfit.studies._section3 import MASKING
 
     network, sample = network_and_sample
     result = sfit.feature_significance(
-        network.module(), *sample.test, alpha=alpha, beta=betas, max_order=2, **MASKING
+        network.module(),
+        *sample.test,
+        alpha=alpha,
+        beta=betas,
+        max_order=2,
+        strict=strict,
+        **MASKING,
     )
     expected = {"+".join(term) for terms in result.significant.values() for term in terms}
-    assert power.Thresholds(network, sample, power.FAST).found(alpha, *betas) == expected
+    thresholds = power.Thresholds(network, sample, power.FAST)
+    assert thresholds.found(alpha, *betas, strict=strict) == expected
 
 
 def test_a_hidden_column_is_a_missing_one(network_and_sample):
