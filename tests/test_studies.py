@@ -261,6 +261,31 @@ def network_and_sample():
     return network, sample
 
 
+def test_the_perfect_model_is_what_the_simulation_says():
+    """Medians and shares of positive differences, drawn anew."""
+    from sfit.studies.simulation import PERFECT, PERFECT_SHARES
+
+    X, y = sfit.simulate.interactions(400_000, random_state=11)
+    bases = {("X1", "X2"): ("X1",)}
+    # Monte Carlo error of the constants themselves.
+    known_to = {("X1",): 0.004, ("X3",): 0.002, ("X1", "X2"): 0.0004, ("X4", "X5"): 0.0007}
+    for term, median in PERFECT.items():
+        base, full = (
+            np.abs(y - sfit.simulate.interactions_mean(X.to_numpy() * X.columns.isin(shown)))
+            for shown in (bases.get(term, ()), term)
+        )
+        differences = 0.99 * base - full
+        # The interval of the median at four standard deviations of the sign test.
+        ranks = 0.5 + np.array([-2, 2]) / np.sqrt(len(y))
+        low, high = np.quantile(differences, ranks)
+        assert low - known_to[term] <= median <= high + known_to[term]
+        if term in PERFECT_SHARES:
+            # Twice: the constants carry the error of as many rows.
+            assert np.mean(differences > 0) == pytest.approx(
+                PERFECT_SHARES[term], abs=4 * np.sqrt(2 * 0.25 / len(y))
+            )
+
+
 def test_the_plain_loop_is_algorithm_1(network_and_sample):
     """What LOCO's time is compared with gives the library's answer."""
     from sfit.studies._section3 import MASKING

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,6 +81,11 @@ def figures(result: Result) -> dict[str, Any]:
     ax.set_yticklabels(list(rows), fontsize=8)
     ax.set_xticklabels(heads, rotation=40, ha="right", fontsize=8)
     ax.set_title("Share of seeds in which a variable is significant, beta = 0.01", fontsize=10)
+    # A line between the models.
+    sources = [head.split(",")[0] for head in heads]
+    for place, (left, right) in enumerate(pairwise(sources)):
+        if left != right:
+            ax.axvline(place + 0.5, color="black", linewidth=1)
     return {"table4": table4, "variables": heat}
 
 
@@ -252,6 +258,10 @@ the rows of each part. {boosted}
 
 ![Variables by model and part of the rows](credit-variables.png)
 
+On all rows, the numbers of seeds (of {n}), from the most found to the least:
+
+{_wholes(result)}
+
 {
         _trees_text(result)
     }Within a class the question is another one: whatever moves the prediction towards that
@@ -302,15 +312,34 @@ them: frozen at 1 (one month late), which few have, they are found more often ({
 def _count_row(result: Result, encoding: str, reference: str) -> tuple[Any, ...]:
     fits = _of(result, encoding)
     chosen = [fit.chosen[reference] for fit in fits]
-    on_grid = sorted({min(beta for beta in result.grid if beta >= exact) for exact in chosen})
+    on_grid = Counter(min(beta for beta in result.grid if beta >= exact) for exact in chosen)
     numbers = [len(fit.selected[reference]) for fit in fits]
     shared = [len(set(fit.selected[reference]) & set(PAPER)) for fit in fits]
     return (
         encoding,
         "1/2" if reference == "half" else "their means",
         spread(chosen),
-        ", ".join(f"{beta:g}" for beta in on_grid),
+        ", ".join(f"{beta:g}: {times(on_grid[beta], len(fits))}" for beta in sorted(on_grid)),
         spread(numbers),
         spread(shared),
         float(np.mean(numbers)) * len(PAPER) / result.n_columns,
     )
+
+
+def _wholes(result: Result) -> str:
+    """In how many seeds each of the 23 variables is significant on all rows."""
+    sources = {
+        f"network {encoding}": [fit.variables["all"] for fit in _of(result, encoding)]
+        for encoding in data.ENCODINGS
+    }
+    if result.trees:
+        sources |= {
+            "LightGBM": [trees.variables["all"] for trees in result.trees],
+            "LightGBM, PAY at 1": [trees.variables[LATE] for trees in result.trees],
+        }
+    rows = [
+        (name, *(sum(name in found for found in seeds) for seeds in sources.values()))
+        for name in data.COLUMNS
+    ]
+    rows.sort(key=lambda row: -sum(row[1:]))
+    return table(("variable", *sources), rows)

@@ -392,5 +392,9 @@ The paper says {PAPER_RATIO} times and not what it counts. The tests alone are f
 that. Its number is nearer to ours with the choice of beta included, which by the loop over the grid,
 with new random models at each value, took {passes} predict passes over the validation rows here.
 `choose_beta` serves every beta with the same random models, and the network's structure makes most
-predictions unnecessary; on 10,000 rows and seven features the test itself gains nothing from that.
+predictions unnecessary: {
+        seconds.plain_beta / seconds.fast_beta:.0f} times faster. The test itself takes {
+        seconds.fast / seconds.plain:.1f} times as long as the plain
+loop on these 10,000 rows and seven features: a pass over them costs next to nothing, and it also verifies its
+routes against the model, tests the gate, and finds `beta_max`. Refitting is what costs.
 """
