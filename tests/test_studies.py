@@ -286,6 +286,23 @@ def test_the_perfect_model_is_what_the_simulation_says():
             )
 
 
+def test_perfect_models_are_what_the_loco_study_says():
+    """Medians of LOCO with the true regression functions, drawn anew."""
+    from sfit.studies.loco import PERFECT
+
+    X, y = sfit.simulate.interactions(400_000, random_state=12)
+    noise = y - sfit.simulate.interactions_mean(X.to_numpy())
+    x1, x2, x3, x4, x5, *_ = X.to_numpy().T
+    # What a feature explains beyond the mean given all the others.
+    lost = {"X1": (4 + x2) * x1, "X2": x1 * x2, "X3": 3 * (x3**2 - 1), "X4": 2 * x4 * x5}
+    ranks = 0.5 + np.array([-2, 2]) / np.sqrt(len(y))
+    for name, part in lost.items():
+        low, high = np.quantile(np.abs(part + noise) - np.abs(noise), ranks)
+        assert low <= PERFECT[name] <= high
+    assert PERFECT["X5"] == PERFECT["X4"]
+    assert PERFECT["X6"] == PERFECT["X7"] == 0
+
+
 def test_the_plain_loop_is_algorithm_1(network_and_sample):
     """What LOCO's time is compared with gives the library's answer."""
     from sfit.studies._section3 import MASKING
