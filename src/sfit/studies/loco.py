@@ -279,6 +279,7 @@ def figures(result: Result) -> dict[str, Any]:
         paper, low, high = PAPER[name]
         left.plot([place - 0.2] * 2, [low, high], color="#D55E00")
         left.plot(place - 0.2, paper, "D", color="#D55E00", markersize=5)
+        left.plot([place - 0.35, place + 0.45], [PERFECT[name]] * 2, ":", color="black")
         for number, tests in enumerate(result.loco):
             test = tests[name]
             colour = "#0072B2" if test.significant else "#7F7F7F"
@@ -289,13 +290,14 @@ def figures(result: Result) -> dict[str, Any]:
     left.set_ylim(top=5)
     left.set_yticks([-0.1, 0, 0.1, 1], ["-0.1", "0", "0.1", "1"])
     left.plot([], [], "D", color="#D55E00", label="paper")
+    left.plot([], [], ":", color="black", label="perfect models")
     left.plot([], [], "o", color="#0072B2", label="ours")
     left.plot([], [], "o", color="#7F7F7F", label="ours, not significant")
     left.legend(frameon=False)
     bars = _bars(result.seconds)
     right.barh(list(bars), list(bars.values()), color="#0072B2")
     right.invert_yaxis()
-    right.set(xscale="log", xlabel="seconds", title="time for all seven features")
+    right.set(xscale="log", xlabel="seconds of the processor", title="time for all seven features")
     for place, value in enumerate(bars.values()):
         right.text(value, place, f" {value:.3g} s", va="center", fontsize=8)
     right.set_xlim(right=10 * max(bars.values()))
