@@ -2,9 +2,10 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError, asdict, replace
+from dataclasses import FrozenInstanceError, asdict, dataclass, replace
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -13,12 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
+from sklearn.utils import Bunch
 
 import sfit
 from sfit import studies
 from sfit.exceptions import ArgumentError, DataError
 from sfit.studies import _credit_data as credit_data
-from sfit.studies import _page
+from sfit.studies import _page, _record
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "paper"
@@ -59,7 +61,7 @@ def test_a_fast_study_writes_its_page_figures_and_numbers(name, tmp_path, monkey
     document = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
     assert document["study"] == name
     assert document["run"]["seconds"] == pytest.approx(report.seconds, rel=1e-6)
-    assert document["settings"] == json.loads(json.dumps(_page._storable(asdict(report.settings))))
+    assert document["settings"] == json.loads(json.dumps(_record.storable(asdict(report.settings))))
     assert document["result"]
     with pytest.raises(FrozenInstanceError):
         report.result.added = 1
@@ -97,7 +99,7 @@ def test_the_pages_in_the_documentation_are_of_full_runs(name):
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
     document = json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8"))
     settings = import_module(f"sfit.studies.{name}").FULL
-    assert document["settings"] == json.loads(json.dumps(_page._storable(asdict(settings))))
+    assert document["settings"] == json.loads(json.dumps(_record.storable(asdict(settings))))
     assert f"`python -m sfit.studies {name}` in {document['run']['seconds']:,.0f} s" in page
     for figure in re.findall(r"!\[.*?\]\((.*?)\)", page):
         assert (PAGES / figure).is_file()
@@ -259,6 +261,48 @@ def network_and_sample():
     return network, sample
 
 
+def test_the_perfect_model_is_what_the_simulation_says():
+    """Medians and shares of positive differences, drawn anew."""
+    from sfit.studies.simulation import PERFECT, PERFECT_SHARES
+
+    X, y = sfit.simulate.interactions(400_000, random_state=11)
+    bases = {("X1", "X2"): ("X1",)}
+    # Monte Carlo error of the constants themselves.
+    known_to = {("X1",): 0.004, ("X3",): 0.002, ("X1", "X2"): 0.0004, ("X4", "X5"): 0.0007}
+    for term, median in PERFECT.items():
+        base, full = (
+            np.abs(y - sfit.simulate.interactions_mean(X.to_numpy() * X.columns.isin(shown)))
+            for shown in (bases.get(term, ()), term)
+        )
+        differences = 0.99 * base - full
+        # The interval of the median at four standard deviations of the sign test.
+        ranks = 0.5 + np.array([-2, 2]) / np.sqrt(len(y))
+        low, high = np.quantile(differences, ranks)
+        assert low - known_to[term] <= median <= high + known_to[term]
+        if term in PERFECT_SHARES:
+            # Twice: the constants carry the error of as many rows.
+            assert np.mean(differences > 0) == pytest.approx(
+                PERFECT_SHARES[term], abs=4 * np.sqrt(2 * 0.25 / len(y))
+            )
+
+
+def test_perfect_models_are_what_the_loco_study_says():
+    """Medians of LOCO with the true regression functions, drawn anew."""
+    from sfit.studies.loco import PERFECT
+
+    X, y = sfit.simulate.interactions(400_000, random_state=12)
+    noise = y - sfit.simulate.interactions_mean(X.to_numpy())
+    x1, x2, x3, x4, x5, *_ = X.to_numpy().T
+    # What a feature explains beyond the mean given all the others.
+    lost = {"X1": (4 + x2) * x1, "X2": x1 * x2, "X3": 3 * (x3**2 - 1), "X4": 2 * x4 * x5}
+    ranks = 0.5 + np.array([-2, 2]) / np.sqrt(len(y))
+    for name, part in lost.items():
+        low, high = np.quantile(np.abs(part + noise) - np.abs(noise), ranks)
+        assert low <= PERFECT[name] <= high
+    assert PERFECT["X5"] == PERFECT["X4"]
+    assert PERFECT["X6"] == PERFECT["X7"] == 0
+
+
 def test_the_plain_loop_is_algorithm_1(network_and_sample):
     """What LOCO's time is compared with gives the library's answer."""
     from sfit.studies._section3 import MASKING
@@ -275,17 +319,25 @@ def test_the_plain_loop_is_algorithm_1(network_and_sample):
 
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 @pytest.mark.parametrize("betas", [(1e-4, 1e-4), (0.01, 0.01), (0.01, 0.001), (0.1, 0.1)])
-def test_thresholds_decide_as_the_whole_procedure(network_and_sample, alpha, betas):
+@pytest.mark.parametrize("strict", [False, True])
+def test_thresholds_decide_as_the_whole_procedure(network_and_sample, alpha, betas, strict):
     """One evaluation says what both algorithms find at any beta."""
     from sfit.studies import power
     from sfit.studies._section3 import MASKING
 
     network, sample = network_and_sample
     result = sfit.feature_significance(
-        network.module(), *sample.test, alpha=alpha, beta=betas, max_order=2, **MASKING
+        network.module(),
+        *sample.test,
+        alpha=alpha,
+        beta=betas,
+        max_order=2,
+        strict=strict,
+        **MASKING,
     )
     expected = {"+".join(term) for terms in result.significant.values() for term in terms}
-    assert power.Thresholds(network, sample, power.FAST).found(alpha, *betas) == expected
+    thresholds = power.Thresholds(network, sample, power.FAST)
+    assert thresholds.found(alpha, *betas, strict=strict) == expected
 
 
 def test_a_hidden_column_is_a_missing_one(network_and_sample):
@@ -308,7 +360,7 @@ def test_a_hidden_column_is_a_missing_one(network_and_sample):
 @pytest.mark.parametrize(("encoding", "duly"), [("A", 5_686), ("B", 23_182)])
 def test_both_encodings_have_the_papers_columns(credit_folder, encoding, duly):
     """75 columns, the paper's 24 among them; they differ in what undocumented codes become."""
-    from sfit.studies.credit import PAPER
+    from sfit.studies._credit_page import PAPER
 
     X, groups = credit_data.encode(credit_data.load(), encoding)
     assert X.shape == (30_000, 75)
@@ -336,12 +388,101 @@ def test_other_data_under_the_same_name_are_refused(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="lacks the columns"):
         credit_data.load()
     columns = [*credit_data.COLUMNS, credit_data.TARGET]
-    pd.DataFrame(30, index=range(4), columns=columns).assign(SEX=1, default=0).to_csv(path)
+    pd.DataFrame(30, index=range(4), columns=columns).assign(default=0).to_csv(path)
     with pytest.raises(DataError, match="not the credit default data"):
         credit_data.load()
 
 
+@needs_data
+def test_what_openml_sends_becomes_the_same_data(credit_folder, monkeypatch):
+    """Its names and categories are ours after loading; other columns are refused.
+
+    There is no network in the tests: the answer has the form that OpenML's copy is known to have.
+    """
+    expected = credit_data.load()
+    sent = expected.drop(columns=credit_data.TARGET)
+    sent = sent.set_axis([f"x{place}" for place in range(1, 24)], axis=1)
+    codes = ["x2", "x3", "x4"]
+    sent = sent.astype(dict.fromkeys(codes, str)).astype(dict.fromkeys(codes, "category"))
+    target = expected[credit_data.TARGET].astype(str).astype("category")
+    answer = {"data": sent, "target": target}
+    monkeypatch.delenv("SFIT_DATA")
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **asked: Bunch(**answer))
+    pd.testing.assert_frame_equal(credit_data.load(), expected, check_dtype=False)
+
+    answer["data"] = sent.drop(columns="x7").assign(x7=sent["x7"])
+    with pytest.raises(DataError, match="expected to have the columns x1 to x23"):
+        credit_data.load()
+    answer["data"] = sent.assign(x7=sent["x12"])
+    with pytest.raises(DataError, match="unknown codes or ages in PAY_2"):
+        credit_data.load()
+
+
+def test_without_a_network_the_error_says_how_to_get_the_data(monkeypatch):
+    """The download's own error is in it."""
+
+    def refused(**asked):
+        raise OSError("no route")
+
+    monkeypatch.delenv("SFIT_DATA", raising=False)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", refused)
+    with pytest.raises(DataError, match=r"no route.*Set SFIT_DATA.*uci_credit_default"):
+        credit_data.load()
+
+
 # --- pages --------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not PAGES.is_dir(), reason="there is no docs/paper beside the tests")
+@pytest.mark.parametrize("name", studies.NAMES)
+def test_the_pages_in_the_documentation_are_those_of_their_numbers(name, tmp_path):
+    """A page made anew from the numbers beside it is the page that is there."""
+    pytest.importorskip("matplotlib")
+    shutil.copy(PAGES / f"{name}.json", tmp_path)
+    report = studies.render(name, tmp_path)
+    assert report.page == (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    for figure in tmp_path.glob("*.png"):
+        assert (PAGES / figure.name).is_file()
+
+
+def test_a_page_without_numbers_is_refused(tmp_path):
+    """The message says what to do first."""
+    with pytest.raises(DataError, match=r"no loco\.json.*run the study first"):
+        studies.render("loco", tmp_path)
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Every kind of value that results have."""
+
+    pairs: dict[int, tuple[str, float]]
+    many: tuple[tuple[float, ...], ...]
+    rows: list[list[float]]
+    unknown: float
+    maybe: int | None
+
+
+def test_a_record_gives_back_what_it_was_made_of():
+    """Through JSON: tuples, keys that are numbers, what is not a number, nothing."""
+    value = Nested({1: ("a", 2.0)}, ((1.0, 2.0), ()), [[0.5]], float("nan"), None)
+    stored = json.loads(json.dumps(_record.storable(asdict(value)), allow_nan=False))
+    back = _record.restored(Nested, stored)
+    assert np.isnan(back.unknown)
+    assert replace(back, unknown=0.0) == replace(value, unknown=0.0)
+    assert isinstance(back.many[0], tuple)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_the_commit_is_that_of_this_repository():
+    """Or nothing, where the package is not run from it."""
+    done = subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    commit = _record.commit()
+    if done.returncode or not Path(sfit.__file__).is_relative_to(ROOT / "src"):
+        assert commit is None
+    else:
+        assert done.stdout.startswith(commit.split()[0])
 
 
 def test_cells_of_tables():

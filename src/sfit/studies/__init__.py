@@ -6,6 +6,7 @@ paper's numbers beside ours. The pages of full runs are in ``docs/paper/``.
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from sfit._arguments import check_choice, check_flag
-from sfit.studies import _page
+from sfit.exceptions import DataError
+from sfit.studies import _page, _record
 
-__all__ = ["NAMES", "Report", "run"]
+__all__ = ["NAMES", "Report", "render", "run"]
 
 NAMES = ("simulation", "loco", "power", "correlation", "credit", "calibration", "peers")
 
@@ -77,20 +79,45 @@ def run(name: str, *, fast: bool = False, out: str | PathLike[str] | None = None
     check_flag(fast, "fast")
     module = import_module(f"sfit.studies.{name}")
     settings = module.FAST if fast else module.FULL
-    started = time.perf_counter()
+    commit, started = _record.commit(), time.perf_counter()
     result = module.study(settings)
     seconds = time.perf_counter() - started
     command = f"python -m sfit.studies {name}{' --fast' if fast else ''}"
-    provenance = _page.provenance(command, seconds)
-    page = _page.headed(module.TITLE, module.page(result), provenance)
-    if out is not None:
-        _page.write(
-            Path(out),
-            name,
-            page=page,
-            figures=module.figures(result),
-            settings=settings,
-            result=result,
-            run=provenance,
-        )
-    return Report(name, settings, result, page, seconds)
+    run = _record.provenance(command, seconds, commit)
+    record = _record.record(name, settings, result, run)
+    return _report(record, None if out is None else Path(out))
+
+
+def render(name: str, folder: str | PathLike[str]) -> Report:
+    """Write the page and the figures of a study anew, from the numbers of an earlier run.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+    folder : path
+        Where `run` wrote to; page and figures there are replaced, the numbers stay.
+
+    Returns
+    -------
+    Report
+        As of the run.
+    """
+    check_choice(name, "name", NAMES)
+    path = Path(folder) / f"{name}.json"
+    if not path.is_file():
+        raise DataError(f"there is no {path.name} in {str(folder)!r}: run the study first.")
+    return _report(json.loads(path.read_text(encoding="utf-8")), Path(folder))
+
+
+def _report(record: dict[str, Any], folder: Path | None) -> Report:
+    """The page of a record, written where asked for."""
+    module = import_module(f"sfit.studies.{record['study']}")
+    settings, result = (
+        _record.restored(kind, record[part])
+        for kind, part in ((module.Settings, "settings"), (module.Result, "result"))
+    )
+    page = _page.headed(module.TITLE, module.page(result), record["run"])
+    if folder is not None:
+        _page.write(folder, record, page, module.figures(result))
+    return Report(record["study"], settings, result, page, record["run"]["seconds"])

@@ -1,4 +1,4 @@
-"""``python -m sfit.studies STUDY [--fast] [--out folder]``."""
+"""``python -m sfit.studies STUDY [--fast] [--out folder]``, or ``STUDY --render folder``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from sfit.exceptions import SFITError
-from sfit.studies import NAMES, run
+from sfit.studies import NAMES, render, run
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -17,9 +17,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("study", choices=NAMES)
     parser.add_argument("--fast", action="store_true", help="a sketch in seconds")
     parser.add_argument("--out", help="folder for the page, its figures and all numbers")
+    parser.add_argument(
+        "--render", metavar="FOLDER", help="make page and figures anew from the numbers there"
+    )
     asked = parser.parse_args(arguments)
     try:
-        report = run(asked.study, fast=asked.fast, out=asked.out)
+        if asked.render is not None:
+            report = render(asked.study, asked.render)
+        else:
+            report = run(asked.study, fast=asked.fast, out=asked.out)
     except SFITError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -65,11 +65,20 @@ def load() -> pd.DataFrame:
     folder = os.environ.get("SFIT_DATA")
     frame = _from_openml() if folder is None else _from_folder(Path(folder))
     counts = tuple(frame[TARGET].value_counts().reindex([0, 1], fill_value=0))
-    known = frame["SEX"].isin([1, 2]).all() and frame["AGE"].between(21, 79).all()
-    if counts != CLASS_COUNTS or not known:
+    if counts != CLASS_COUNTS:
         raise DataError(
             f"these are not the credit default data: expected {CLASS_COUNTS} rows without and with "
-            f"default, SEX 1 or 2 and AGE 21 to 79; got {counts} rows."
+            f"default; got {counts}."
+        )
+    strange = [
+        name
+        for name, labels in LABELS.items()
+        if not frame[name].isin([*labels, *MERGED.get(name, {})]).all()
+    ]
+    if strange or not frame["AGE"].between(21, 79).all():
+        raise DataError(
+            "these are not the credit default data: unknown codes or ages in "
+            f"{', '.join(strange or ['AGE'])}."
         )
     return frame
 
@@ -99,13 +108,14 @@ def _from_openml() -> pd.DataFrame:
             f"{type(error).__name__}: {error}. Set SFIT_DATA to a folder that holds {FILE} (UCI "
             "data set 350, doi:10.24432/C55S3H, its target column named 'default')."
         ) from error
-    # OpenML's copy has the variables in the order of UCI's, under names of its own.
-    frame = fetched.data.drop(columns="ID", errors="ignore")
-    if frame.shape[1] != len(COLUMNS):
+    # OpenML's copy has UCI's variables in UCI's order, named as in its spreadsheet.
+    names = [str(name).lower() for name in fetched.data]
+    if names != [f"x{place}" for place in range(1, len(COLUMNS) + 1)]:
         raise DataError(
-            f"OpenML {OPENML_ID} has {frame.shape[1]} variables; expected {len(COLUMNS)}."
+            f"OpenML {OPENML_ID} was expected to have the columns x1 to x{len(COLUMNS)}; got {names}."
         )
-    frame = frame.set_axis(list(COLUMNS), axis=1).astype(float)
+    # Codes may come as categories.
+    frame = fetched.data.set_axis(list(COLUMNS), axis=1).astype(float)
     return frame.assign(**{TARGET: fetched.target.astype(int)})
 
 

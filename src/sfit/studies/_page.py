@@ -1,19 +1,15 @@
-"""What a study leaves behind: JSON, figures, and a Markdown page with the paper's numbers beside ours."""
+"""The page of a study: Markdown with the paper's numbers beside ours, and figures."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import platform
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfit._versions import versions
 from sfit.exceptions import MissingDependencyError
 
 
@@ -65,25 +61,11 @@ def new_figure(columns: int = 1, width: float = 6.4, height: float = 4.0) -> tup
     return figure, figure.subplots(1, columns)
 
 
-def write(
-    folder: Path,
-    name: str,
-    *,
-    page: str,
-    figures: Mapping[str, Any],
-    settings: Any,
-    result: Any,
-    run: Mapping[str, Any],
-) -> None:
-    """Write `name.md`, `name.json` and `name-<figure>.png`."""
+def write(folder: Path, record: Mapping[str, Any], page: str, figures: Mapping[str, Any]) -> None:
+    """Write `study.json`, `study.md` and `study-<figure>.png`."""
     folder.mkdir(parents=True, exist_ok=True)
-    document = {
-        "study": name,
-        "settings": asdict(settings),
-        "result": asdict(result),
-        "run": dict(run),
-    }
-    text = json.dumps(_storable(document), indent=1, allow_nan=False)
+    name = record["study"]
+    text = json.dumps(record, indent=1, allow_nan=False)
     (folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     (folder / f"{name}.md").write_text(page, encoding="utf-8")
     for figure_name, figure in figures.items():
@@ -94,35 +76,11 @@ def write(
 
 def headed(title: str, body: str, run: Mapping[str, Any]) -> str:
     """The page: its title, the run that made it, and what the study says."""
+    code = f"sfit {run['versions']['sfit']}"
+    if run["commit"]:
+        code += f", commit {run['commit']}"
     made = (
         f"Made by `{run['command']}` in {run['seconds']:,.0f} s "
-        f"({run['threads']}, Python {run['versions']['python']})."
+        f"({run['threads']}, Python {run['versions']['python']}, {code})."
     )
     return f"# {title}\n\n{made}\n\n{body.strip()}\n"
-
-
-def provenance(command: str, seconds: float) -> dict[str, Any]:
-    """How the numbers came about."""
-    threads = os.environ.get("OMP_NUM_THREADS")
-    cores = os.cpu_count() or 1
-    return {
-        "command": command,
-        "seconds": seconds,
-        "threads": f"{threads} thread" if threads == "1" else f"{threads or cores} threads",
-        "platform": platform.machine(),
-        "versions": {"python": platform.python_version(), **versions()},
-    }
-
-
-def _storable(value: Any) -> Any:
-    """JSON's own types; what is not finite becomes null."""
-    if isinstance(value, Mapping):
-        return {str(key): _storable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_storable(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return _storable(value.tolist())
-    if isinstance(value, float):
-        # Seven digits are more than any of these numbers carries.
-        return float(f"{value:.7g}") if math.isfinite(value) else None
-    return value
