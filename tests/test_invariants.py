@@ -81,19 +81,29 @@ def renamed(tests, names):
     return sorted(new, key=lambda test: (test.order, test.term))
 
 
-@settings(max_examples=12)
+def assert_alike(ours, theirs):
+    """Counts and decisions exactly; the rest but for the last digits of a matrix product."""
+    for one, other in zip(ours, theirs, strict=True):
+        for name, value in vars(other).items():
+            expected = value
+            if isinstance(value, float):
+                expected = pytest.approx(value, rel=1e-9, abs=1e-12, nan_ok=True)
+            assert getattr(one, name) == expected, name
+
+
+@settings(max_examples=8)
 @given(problems(), SEEDS, BETAS)
 def test_the_order_of_the_rows_does_not_matter(problem, seed, beta):
-    """Every number of every test and gate, to the bit."""
+    """Every number of every test and gate."""
     model, X, y = problem
     order = np.random.default_rng(seed).permutation(len(X))
     plain = test_all(model, X, y, beta=beta)
     shuffled = test_all(model, X.iloc[order].reset_index(drop=True), y[order], beta=beta)
-    assert repr(shuffled.tests) == repr(plain.tests)  # in words, a beta_max of NaN equals itself
-    assert shuffled.gates == plain.gates
+    assert_alike(shuffled.tests, plain.tests)
+    assert_alike(shuffled.gates, plain.gates)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(problems(kinds=["function"]), st.permutations(NAMES), BETAS)
 def test_the_order_and_the_names_of_the_features_do_not_matter(problem, order, beta):
     """Columns in another order, and under other names, have the tests that they had."""
@@ -112,7 +122,7 @@ def test_the_order_and_the_names_of_the_features_do_not_matter(problem, order, b
     ]
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(problems(kinds=["function", "linear", "tree"]), st.integers(-20, 20), BETAS)
 def test_scaling_the_loss_scales_the_differences_only(problem, power, beta):
     """A loss in other units: statistics and intervals in these units, everything else as it was."""
@@ -127,7 +137,7 @@ def test_scaling_the_loss_scales_the_differences_only(problem, power, beta):
     assert repr(scaled.tests) == repr(tuple(expected))
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(problems(), BETAS, st.integers(1, 40))
 def test_blocks_of_rows_add_up(problem, beta, size):
     """The rows of a part are tested as if they came alone; positive rows of all parts add up."""
@@ -143,10 +153,10 @@ def test_blocks_of_rows_add_up(problem, beta, size):
     for part in parts:
         own = block == int(part)
         alone = test_all(model, X[own].reset_index(drop=True), y[own], **options)
-        assert repr(alone.tests) == repr(parts[part].tests)
+        assert_alike(alone.tests, parts[part].tests)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(problems(kinds=["function"]), BETAS, st.sampled_from([-3.0, 0.0, 0.25, 1e9]))
 def test_a_constant_equal_to_its_reference_is_never_positive(problem, beta, value):
     """Whatever the model makes of it: revealing it shows nothing new. The others stay."""
@@ -165,7 +175,7 @@ def test_a_constant_equal_to_its_reference_is_never_positive(problem, beta, valu
     assert [g.n_positive for g in result.gates] == [g.n_positive for g in plain.gates]
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(problems(kinds=["function"]), BETAS)
 def test_a_copy_of_a_feature_takes_nothing_from_it(problem, beta):
     """A copy that the model ignores is never positive; one that it uses instead is as good."""
@@ -182,7 +192,7 @@ def test_a_copy_of_a_feature_takes_nothing_from_it(problem, beta):
     assert instead[0].n_positive == 0
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(problems(kinds=["function"]), st.floats(0, 1), st.floats(0.001, 0.999), SEEDS)
 def test_an_ignored_feature_is_never_significant(problem, beta, alpha, seed):
     """At any beta and alpha, in either precision, alone or beyond the others."""
@@ -202,7 +212,7 @@ def test_an_ignored_feature_is_never_significant(problem, beta, alpha, seed):
         assert test.statistic <= 0
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(problems(), BETAS, BETAS)
 def test_a_larger_beta_never_finds_more(problem, one, other):
     """Counts, statistics and interval ends of each contrast fall; beta_max stays."""
@@ -218,7 +228,7 @@ def test_a_larger_beta_never_finds_more(problem, one, other):
         assert after.beta_max == pytest.approx(before.beta_max, rel=0, abs=0, nan_ok=True)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(problems(), ALPHAS, ALPHAS, BETAS, st.sampled_from(["exact", "asymptotic"]))
 def test_a_larger_alpha_finds_no_less_and_intervals_are_nested(problem, one, other, beta, interval):
     """The narrower interval lies in the wider one; counts, p-values and medians stay."""
@@ -236,7 +246,7 @@ def test_a_larger_alpha_finds_no_less_and_intervals_are_nested(problem, one, oth
         assert np.isnan(wide.beta_max) or wide.beta_max <= narrow.beta_max
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(problems(), ALPHAS, st.sampled_from([None, "fdr_by", "fdr_bh", "holm", "bonferroni"]))
 def test_deciding_again_is_testing_again(problem, alpha, correction):
     """`.at` decides first order from stored counts as a new run does; intervals keep their level."""
