@@ -15,9 +15,9 @@ PYTEST := -m pytest -n 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Two test processes with a full set of OpenMP and BLAS threads each would fight for the cores.
-test test-long wheel-test: export OMP_NUM_THREADS ?= 1
+test test-long wheel-test calibrate coverage mutate: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long bench lint format wheel-test clean
+.PHONY: help demo test test-long calibrate coverage golden mutate bench lint format wheel-test clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile
@@ -30,6 +30,21 @@ test: $(VENV)/.installed ## tests and doctests, without the long ones
 
 test-long: $(VENV)/.installed ## all tests
 	$(VENV)/bin/python $(PYTEST) $(PYTEST_ARGS)
+
+calibrate: $(VENV)/.installed ## the promises of the statistics at full size, in minutes; writes docs/trust/calibration.*
+	PYTHONPATH=tests $(VENV)/bin/python -m calibration
+
+coverage: $(VENV)/.installed ## all tests, with the lines and branches they reach; below 97 % is an error
+	$(VENV)/bin/coverage erase
+	$(VENV)/bin/python $(PYTEST) --cov --cov-report= $(PYTEST_ARGS)
+	$(VENV)/bin/coverage report --fail-under=97
+
+golden: ## the golden numbers again; needs R (Debian: r-base-core)
+	Rscript tests/golden/golden.R tests/golden
+
+MUTANTS ?=
+mutate: $(VENV)/.installed ## change the statistics a little, see whether a test notices; writes docs/trust/mutants.md
+	CI=1 $(VENV)/bin/python tests/mutants.py $(MUTANTS)
 
 bench: $(BENCH)/.installed ## what a test costs in predict passes, beside the peers; writes benchmarks/RESULTS.md
 	$(BENCH)/bin/python benchmarks/bench.py

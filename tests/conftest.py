@@ -18,3 +18,6 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("sfit")
+
+# A program of its own (`make mutate`), with no doctests in it.
+collect_ignore = ["mutants.py"]

@@ -62,6 +62,12 @@ def test_rho_by_hand():
     )
 
 
+def test_rho_of_the_smallest_losses_overflows_in_silence():
+    """A base loss next to nothing, and a full loss that is not: infinitely worse, no warning."""
+    base, full = np.array([5e-324, 5e-324]), np.array([1.0, 0.0])
+    np.testing.assert_array_equal(relative_improvement(base, full), [-np.inf, 1.0])
+
+
 def test_rho_of_signed_losses_keeps_the_sign_of_the_gain():
     """At beta = 0, where losses below zero are admitted, only the sign matters."""
     base = np.array([-2.0, -2.0, -2.0, 0.0, 0.0])
@@ -77,6 +83,18 @@ def test_delta_is_positive_exactly_where_rho_exceeds_beta(pairs, beta):
     differences = delta(base, full, rho > beta, beta)
     np.testing.assert_array_equal(differences > 0, rho > beta)
     np.testing.assert_allclose(differences, (1 - beta) * base - full, atol=1e-9, rtol=1e-9)
+
+
+def test_delta_follows_rho_where_rounding_disagrees():
+    """Next to the boundary, (1 - beta) base - full rounds to the wrong side of zero."""
+    beta, base = 0.7, np.array([6.6, 6.3, 2.0, 2.0])
+    full = np.array([1.98, 1.8900000000000001, 0.5, 0.75])
+    rho = relative_improvement(base, full)
+    np.testing.assert_array_equal((1 - beta) * base > full, [True, False, True, False])
+    np.testing.assert_array_equal(rho > beta, [False, True, True, False])
+    differences = delta(base, full, rho > beta, beta)
+    expected = [0.0, 5e-324, (1 - beta) * 2 - 0.5, (1 - beta) * 2 - 0.75]
+    np.testing.assert_array_equal(differences, expected)
 
 
 @given(PAIRS, BETAS, BETAS)

@@ -79,3 +79,15 @@ def test_a_worked_example():
 def test_an_order_without_sets_needs_no_correction(method):
     """No p-values give no adjusted p-values."""
     assert adjust(np.array([]), method).shape == (0,)
+
+
+@pytest.mark.parametrize("method", CORRECTIONS)
+def test_adjusted_p_values_are_doubles_of_their_own(method):
+    """Whole numbers and lists will do; the input is never what comes out."""
+    given_ = np.array([1, 0])
+    adjusted = adjust(given_, method)
+    assert adjusted.dtype == np.float64
+    assert not np.shares_memory(adjusted, given_)
+    np.testing.assert_array_equal(adjusted, [1.0, 0.0])
+    doubles = np.array([1.0, 0.0])
+    assert not np.shares_memory(adjust(doubles, method), doubles)

@@ -17,12 +17,12 @@ def adjust(p_values: Array, correction: str | None) -> Array:
     """Adjusted p-values: a set is significant when its adjusted p-value is below alpha."""
     p = np.asarray(p_values, dtype=float)
     m = len(p)
-    if correction is None or m == 0:
+    if correction is None:
         return p.copy()
     if correction == "bonferroni":
         return np.minimum(p * m, 1.0)
     if correction == "holm":
-        order = np.argsort(p, kind="stable")
+        order = np.argsort(p)
         stepped = np.maximum.accumulate(p[order] * np.arange(m, 0, -1))
         adjusted = np.empty(m)
         adjusted[order] = np.minimum(stepped, 1.0)
