@@ -28,7 +28,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from scipy.stats import binom
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
@@ -88,30 +87,26 @@ def draw_rows(rng, n, width):
     return X, score + rng.choice([0.0, 0.1, 1.0]) * rng.normal(size=n)
 
 
-def as_kind(kind, X, names, folder):
-    """The same values as another kind of rows."""
-    frame = pd.DataFrame(X, columns=names)
+def as_kind(kind, X, y, folder):
+    """The same rows and targets in another form."""
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
     if kind == "pandas":
-        return frame
+        return frame, y
     if kind == "fortran":
-        return np.asfortranarray(X)
-    if kind == "sparse":
-        return sp.csr_array(X)
+        return np.asfortranarray(X), y
     if kind == "list":
-        return X.tolist()
+        return X.tolist(), y.tolist()
     if kind == "polars":
         import polars
 
-        return polars.from_pandas(frame)
+        return polars.from_pandas(frame), y
     if kind == "pyarrow":
         import pyarrow
 
-        return pyarrow.Table.from_pandas(frame, preserve_index=False)
-    if kind == "parquet":
-        path = folder / "rows.parquet"
-        frame.to_parquet(path)
-        return str(path)
-    return X
+        return pyarrow.Table.from_pandas(frame, preserve_index=False), y
+    path = folder / "rows.parquet"
+    frame.assign(y=y).to_parquet(path, row_group_size=100)
+    return str(path), "y"
 
 
 # --- models -------------------------------------------------------------------------------
@@ -429,11 +424,13 @@ def run(seed, number, folder, counts):
     if way == "slow":
         agree(result, test(model, X, y, fast=False, **settings), kind in ROUNDED)
     elif way == "rows":
-        kinds = ["fortran", "list", "pandas"]
-        if kind not in ("function", "pipeline", "catboost") and not np.isnan(X).any():
-            kinds += [k for k in ("polars", "pyarrow") if find_spec(k)]
-        rows = as_kind(str(rng.choice(kinds)), X, [f"x{j}" for j in range(X.shape[1])], folder)
-        agree(result, test(model, rows, y, **settings), False)
+        kinds = ["fortran", "list"]
+        # Functions and Pipelines are handed the user's own kind of rows, and may answer otherwise.
+        if kind not in ("function", "pipeline") and not np.isnan(X).any():
+            kinds += ["pandas", *(k for k in ("polars", "pyarrow") if find_spec(k))]
+            kinds += ["parquet"] if find_spec("pyarrow") and "by" not in settings else []
+        rows, target = as_kind(str(rng.choice(kinds)), X, y, folder)
+        agree(result, test(model, rows, target, **settings), False)
     elif way == "threads":
         agree(result, test(model, X, y, n_jobs=2, **settings), False)
     elif way == "processes":

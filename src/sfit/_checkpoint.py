@@ -31,8 +31,14 @@ class Checkpoint:
     def __init__(self, path: Any, about: Mapping[str, str]):
         self.path = Path(path)
         about = {"format of the checkpoint": FORMAT, **about}
-        with self._explained():
-            self.file = sqlite3.connect(self.path, isolation_level="DEFERRED")
+        try:
+            with self._explained():
+                self.file = sqlite3.connect(self.path, isolation_level="DEFERRED")
+        except ValueError as error:  # a null byte, or half a character
+            raise CheckpointError(
+                f"checkpoint {str(self.path)!r} is no name that a file can have ({error}): choose "
+                "another."
+            ) from error
         try:
             self._open(about)
         except BaseException:

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from sfit import _summary
-from sfit._arguments import check_choice, check_level
+from sfit._arguments import check_choice, check_level, check_unit
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit.exceptions import DataError
 
@@ -124,6 +124,7 @@ class BetaChoice:
 
     def rate(self, beta: float) -> float:
         """Share of (model, feature) tests that reject at some beta."""
+        check_unit(beta, "beta")
         return float(np.mean(np.asarray(self.thresholds) > beta))
 
     def plot(self, ax: Any = None) -> Any:
