@@ -146,6 +146,9 @@ def opened(
     validation: Problem | None = None,
 ) -> Iterator[Checkpoint | None]:
     """The checkpoint of a run, closed in the end; None where there is no path."""
+    if key is not None and not isinstance(key, str):
+        # str(key) of an object may be another in the next run.
+        raise ArgumentError(f"checkpoint_key must be a text, or None; got {key!r}.")
     if path is None:
         yield None
         return
