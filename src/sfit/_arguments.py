@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import numbers
+import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
 
 from sfit.exceptions import ArgumentError
 
+MOST_JOBS = 10_000
+"""Workers beyond any cluster: joblib would try to start them all."""
+
 
 def check_level(value: Any, argument: str) -> None:
     """A level, or a share of the rows, lies strictly between 0 and 1."""
-    if not _is_number(value) or not 0 < value < 1:
+    if not is_number(value) or not 0 < value < 1:
         raise ArgumentError(f"{argument} must lie strictly between 0 and 1; got {value!r}.")
 
 
-def check_whole(value: Any, argument: str, *, optional: bool = False) -> None:
-    """A count is a whole number, at least 1."""
+def check_whole(value: Any, argument: str, *, optional: bool = False, most: int = 10**9) -> None:
+    """A count is a whole number, at least 1; what no memory could hold is a slip."""
     if optional and value is None:
         return
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
@@ -28,6 +32,8 @@ def check_whole(value: Any, argument: str, *, optional: bool = False) -> None:
         raise ArgumentError(
             f"{argument} must be a whole number of at least 1{or_none}; got {value!r}."
         )
+    if value > most:
+        raise ArgumentError(f"{argument} must be at most {most:,}; got {_shown(value)}.")
 
 
 def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
@@ -42,14 +48,14 @@ def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
 
 def check_unit(value: Any, argument: str) -> float:
     """A beta or a probability lies between 0 and 1."""
-    if not _is_number(value) or not 0 <= value <= 1:
+    if not is_number(value) or not 0 <= value <= 1:
         raise ArgumentError(f"{argument} must lie between 0 and 1; got {value!r}.")
     return float(value)
 
 
 def check_grid(grid: Any) -> tuple[float, ...]:
     """Betas to choose from, in order."""
-    if isinstance(grid, str) or not isinstance(grid, Iterable):
+    if isinstance(grid, str) or not is_iterable(grid):
         raise ArgumentError(f"grid must hold betas between 0 and 1; got {grid!r}.")
     betas = tuple(sorted(check_unit(beta, "grid") for beta in grid))
     if not betas:
@@ -74,6 +80,12 @@ def check_betas(beta: Any, max_order: int) -> tuple[float, ...] | None:
     return tuple(check_unit(one, "beta") for one in beta)
 
 
+def check_at_least_zero(value: Any, argument: str) -> None:
+    """A spread is a finite number, not below zero."""
+    if not is_number(value) or not 0 <= value <= sys.float_info.max:
+        raise ArgumentError(f"{argument} must be a finite number of at least 0; got {value!r}.")
+
+
 def check_flag(value: Any, argument: str) -> None:
     """A flag is True or False, and not a word that happens to be true."""
     if not isinstance(value, bool | np.bool_):
@@ -86,6 +98,10 @@ def check_jobs(value: Any, argument: str = "n_jobs") -> None:
     if value is not None and (not whole or value == 0):
         raise ArgumentError(
             f"{argument} must be None or a whole number but 0 (-1: all cores); got {value!r}."
+        )
+    if value is not None and abs(value) > MOST_JOBS:
+        raise ArgumentError(
+            f"{argument} must be at most {MOST_JOBS:,} (-1: all cores); got {_shown(value)}."
         )
 
 
@@ -121,6 +137,17 @@ def as_seed(random_state: Any) -> int:
     )
 
 
-def _is_number(value: Any) -> bool:
+def is_iterable(value: Any) -> TypeGuard[Iterable[Any]]:
+    """Whether there are items to go through; an array without dimensions only claims so."""
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
+
+
+def _shown(value: Any) -> str:
+    # Python refuses to write out numbers of thousands of digits.
+    return f"{value:,}" if abs(value) < 10**18 else "a number of more than 18 digits"
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a real number that SciPy computes with."""
     # Not any Real: SciPy cannot compute with fractions and decimals.
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

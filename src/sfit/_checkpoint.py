@@ -31,8 +31,14 @@ class Checkpoint:
     def __init__(self, path: Any, about: Mapping[str, str]):
         self.path = Path(path)
         about = {"format of the checkpoint": FORMAT, **about}
-        with self._explained():
-            self.file = sqlite3.connect(self.path, isolation_level="DEFERRED")
+        try:
+            with self._explained():
+                self.file = sqlite3.connect(self.path, isolation_level="DEFERRED")
+        except ValueError as error:  # a null byte, or half a character
+            raise CheckpointError(
+                f"checkpoint {str(self.path)!r} is no name that a file can have ({error}): choose "
+                "another."
+            ) from error
         try:
             self._open(about)
         except BaseException:
@@ -144,6 +150,9 @@ def opened(
     `model` gives the text by which a later run knows the model again, and `data` what it must know
     of the rows: neither is asked for nothing.
     """
+    if key is not None and not isinstance(key, str):
+        # str(key) of an object may be another in the next run.
+        raise ArgumentError(f"checkpoint_key must be a text, or None; got {key!r}.")
     if path is None:
         yield None
         return

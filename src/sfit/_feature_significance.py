@@ -190,7 +190,7 @@ def feature_significance(
             "each row counting once. Test a resampled set, or parts of the rows with by=."
         )
     check_level(alpha, "alpha")
-    check_whole(max_order, "max_order")
+    check_whole(max_order, "max_order", most=1_000)
     check_whole(n_partners, "n_partners", optional=True)
     check_choice(correction, "correction", CORRECTIONS)
     check_choice(interval, "interval", INTERVALS)

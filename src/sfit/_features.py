@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
+from sfit._arguments import is_iterable
 from sfit._contrast import Term
 from sfit._rows import (
     TILE_ROWS,
@@ -78,7 +80,7 @@ def positions_of(
     """Turn names (or positions, where the columns are `unnamed`) into positions."""
     if isinstance(wanted, str | int | np.integer) and not isinstance(wanted, bool):
         wanted = [wanted]
-    if isinstance(wanted, Mapping | bytes) or not isinstance(wanted, Iterable):
+    if isinstance(wanted, Mapping | bytes) or not is_iterable(wanted):
         raise ArgumentError(f"{argument} must hold names of columns; got {wanted!r}.")
     index = {label: position for position, label in enumerate(labels)}
     found = []
@@ -146,7 +148,8 @@ def check_reference(reference: Any, labels: Sequence[str]) -> None:
     elif isinstance(reference, Mapping):
         positions_of(list(reference), labels, "reference")
     elif _is_scalar(reference):
-        if not np.isfinite(reference):
+        # Whole numbers of Python have no limit; and nan is not at most anything.
+        if not abs(reference) <= sys.float_info.max:
             raise ArgumentError(f"reference must be finite; got {reference!r}.")
     elif _is_row(reference):
         if len(reference) != len(labels):

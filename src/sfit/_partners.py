@@ -14,6 +14,7 @@ from sfit.exceptions import ArgumentError
 from sfit.models import Dense, Trees
 
 Array = npt.NDArray[Any]
+CHOICES = ("auto", "all")
 Partners = Mapping[str, Sequence[str]] | Callable[[str], Sequence[str]] | str
 
 
@@ -23,7 +24,7 @@ def check_partners(partners: Any, names: Sequence[str]) -> None:
         positions_of(list(partners), names, "partners")
         for name, candidates in partners.items():
             positions_of(candidates, names, f"partners[{name!r}]")
-    elif not callable(partners) and partners not in ("auto", "all"):
+    elif not callable(partners) and not (isinstance(partners, str) and partners in CHOICES):
         raise ArgumentError(
             "partners must be 'auto', 'all', a mapping from a feature to ordered candidates, or a "
             f"callable feature -> candidates; got {partners!r}."

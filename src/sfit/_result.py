@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from sfit import _summary
-from sfit._arguments import check_choice, check_level
+from sfit._arguments import check_choice, check_level, check_unit
 from sfit._document import as_written, read, revived, save, storable, write
 from sfit._multiplicity import CORRECTIONS, adjust
 
@@ -119,6 +119,7 @@ class BetaChoice:
 
     def rate(self, beta: float) -> float:
         """Share of (model, feature) tests that reject at some beta."""
+        check_unit(beta, "beta")
         return float(np.mean(np.asarray(self.thresholds) > beta))
 
     def plot(self, ax: Any = None) -> Any:

@@ -23,6 +23,8 @@ INTERVALS = ("exact", "asymptotic")
 
 SCANNED_ROWS = 100_000
 """Numbers of rows that `rows_needed` looks at together."""
+MOST_ROWS = 10**9
+"""An effect that needs more rows than this is none."""
 
 
 class Ranks(NamedTuple):
@@ -50,8 +52,9 @@ def p_value(n_positive: Any, n: Any) -> Any:
 def critical_count(n: Any, alpha: float) -> Any:
     """Smallest count c with P(B >= c) < alpha, elementwise in n; n + 1 where there is none."""
     n = np.asarray(n)
-    count = binom.isf(alpha, n, 0.5).astype(np.int64) + 1
-    # isf inverts "<=" and in floating point; settle "<" against the p-value that decides.
+    # By symmetry: SciPy's isf gives up below 1e-17, its ppf does not. It inverts ">=", and in
+    # floating point; settle "<" against the p-value that decides.
+    count = n - binom.ppf(alpha, n, 0.5).astype(np.int64) + 1
     while np.any(late := p_value(count, n) >= alpha):
         count = count + late
     while np.any(early := (count > 0) & (p_value(count - 1, n) < alpha)):
@@ -84,7 +87,7 @@ def ranks(n: int, alpha: float, interval: str) -> Ranks:
             return Ranks(0, 0, lower, critical, 1.0)
         coverage = 1.0 - 2.0 * float(binom.cdf(k, n, 0.5))
         return Ranks(1 + k, n - k, lower, critical, coverage)
-    half_width = float(norm.ppf(1 - alpha / 2)) * math.sqrt(n) / 2
+    half_width = float(norm.isf(alpha / 2)) * math.sqrt(n) / 2
     low = math.floor((n + 1) / 2 - half_width)
     high = math.ceil((n + 1) / 2 + half_width)
     return Ranks(min(max(low, 1), n), min(max(high, 1), n), lower, critical, 1.0 - alpha)
@@ -198,6 +201,11 @@ def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> 
     low, high = 0, 1
     while is_short(high):
         low, high = high, 2 * high
+        if low > MOST_ROWS:
+            raise ArgumentError(
+                f"probability must be further above 0.5: at {probability!r} more than "
+                f"{MOST_ROWS:,} rows would be needed."
+            )
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if is_short(middle) else (low, middle)

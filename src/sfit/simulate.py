@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit._arguments import check_whole
-from sfit.exceptions import ArgumentError
+from sfit._arguments import check_at_least_zero, check_whole, is_number
+from sfit.exceptions import ArgumentError, DataError
 
 Array = npt.NDArray[Any]
 
@@ -45,7 +45,8 @@ def interactions(
     ((100, 7), (100,))
     """
     check_whole(n, "n")
-    rng = np.random.default_rng(random_state)
+    check_at_least_zero(noise, "noise")
+    rng = _generator(random_state)
     X = pd.DataFrame(rng.normal(size=(n, 7)), columns=[f"X{j}" for j in range(1, 8)])
     return X, interactions_mean(X) + rng.normal(scale=noise, size=n)
 
@@ -70,6 +71,11 @@ def interactions_mean(X: Any) -> Array:
     array([13.])
     """
     x = np.asarray(X)
+    if x.ndim != 2 or x.shape[1] < 5 or x.dtype.kind not in "biuf":
+        raise DataError(
+            f"X must hold rows of numbers with the features X1 to X7; got shape {x.shape} of "
+            f"{x.dtype}."
+        )
     return np.asarray(
         3 + 4 * x[:, 0] + x[:, 0] * x[:, 1] + 3 * x[:, 2] ** 2 + 2 * x[:, 3] * x[:, 4]
     )
@@ -106,10 +112,21 @@ def correlated(
     0.85
     """
     check_whole(n, "n")
-    if not -1 <= correlation <= 1:
+    if not is_number(correlation) or not -1 <= correlation <= 1:
         raise ArgumentError(f"correlation must lie between -1 and 1; got {correlation!r}.")
-    rng = np.random.default_rng(random_state)
+    check_at_least_zero(noise_variance, "noise_variance")
+    rng = _generator(random_state)
     first, second = rng.normal(size=(2, n))
     second = correlation * first + np.sqrt(1 - correlation**2) * second
     y = 2 + first + second + rng.normal(scale=np.sqrt(noise_variance), size=n)
     return pd.DataFrame({"X1": first, "X2": second}), y
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            "random_state must be None, a whole number of at least 0, or a NumPy generator; got "
+            f"{random_state!r}."
+        ) from error

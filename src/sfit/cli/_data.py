@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import glob
+import gzip
+import zlib
 from pathlib import Path
 
 import pandas as pd
 
 from sfit.exceptions import DataError, MissingDependencyError
+from sfit.models._files import MOST_RATIO, MOST_UNPACKED
 
 KINDS = "CSV (.csv, .csv.gz) or Parquet (a file, a folder or a glob such as 'rows/*.parquet')"
 
@@ -52,10 +55,29 @@ def read_rows(source: str) -> pd.DataFrame:
     return _csv(source, packed=head.startswith(b"\x1f\x8b"))
 
 
+class _Unpacked(gzip.GzipFile):
+    """A packed file that is read up to a limit: a few bytes can unpack to any number."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """The next bytes, unless there have been too many."""
+        most = max(MOST_UNPACKED, MOST_RATIO * Path(str(self.name)).stat().st_size)
+        if self.tell() > most:
+            raise DataError(
+                f"{str(self.name)!r} unpacks to more than {most / 2**30:,.1f} GB, {MOST_RATIO} "
+                "times its size: if these are rows, unpack the file yourself or save it as Parquet."
+            )
+        return super().read(size)
+
+
 def _csv(source: str, packed: bool) -> pd.DataFrame:
     try:
-        return pd.read_csv(source, compression="gzip" if packed else None)
-    except (ValueError, EOFError, OSError) as error:
+        if not packed:
+            return pd.read_csv(source, compression=None)
+        with _Unpacked(source) as file:
+            return pd.read_csv(file)
+    except DataError:
+        raise
+    except (ValueError, EOFError, OSError, MemoryError, zlib.error) as error:
         reason = " ".join(str(error).split())
         raise DataError(
             f"{source!r} cannot be read as CSV ({reason}); rows are {KINDS}."

@@ -1,0 +1,513 @@
+"""Random tests of random models with random settings, for as long as you like.
+
+    python benchmarks/soak.py --seconds 3600 --seed 1        a soak
+    python benchmarks/soak.py --seed 1 --only 274            one of its runs again
+
+Every run is drawn from (seed, number of the run) alone. Each result must be what the rules of the
+test say (`check`), survive its own JSON, and be found again by another way: the model asked for
+every row, other rows of the same values, other workers, a checkpoint. What is not an `SFITWarning`
+is a warning that nobody handled. Memory is what the process holds after each minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+os.environ.setdefault("KERAS_BACKEND", "torch")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import joblib
+import numpy as np
+import pandas as pd
+from scipy.stats import binom
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import sfit
+from sfit.exceptions import BetaError, SFITWarning
+
+LIBRARIES_OWN = {
+    "__array__ implementation doesn't accept": DeprecationWarning,  # Keras on torch, on NumPy 2
+    "A worker stopped while some jobs": UserWarning,  # joblib, of a process it starts anew
+}
+TAKE_MISSING = ("histogram", "lightgbm", "xgboost", "catboost", "function")
+NO_RANDOM_COPIES = ("function", "neighbours", "onnx")
+ROUNDED = ("linear", "pipeline", "network", "torch", "skorch", "keras", "onnx")
+"""Computed anew by the fast routes, in other steps than the model's own."""
+
+
+# --- rows ---------------------------------------------------------------------------------
+
+
+def draw_column(rng, n):
+    """A column of one of the kinds that data come in."""
+    kind = rng.choice(["normal", "heavy", "counts", "dummy", "constant", "ties", "tiny", "huge"])
+    z = rng.normal(size=n)
+    return {
+        "normal": lambda: z,
+        "heavy": lambda: np.clip(rng.standard_t(1, size=n), -1e6, 1e6),
+        "counts": lambda: rng.poisson(3, size=n).astype(float),
+        "dummy": lambda: (z > 1).astype(float),
+        "constant": lambda: np.full(n, 2.5),
+        "ties": lambda: np.round(z, 1),
+        "tiny": lambda: 1e-8 * z,
+        "huge": lambda: 1e6 + 1e3 * z,
+    }[kind]()
+
+
+def draw_rows(rng, n, width):
+    """Columns of mixed kinds, and a score in which some of them, and a pair, play a part."""
+    X = np.column_stack([draw_column(rng, n) for _ in range(width)])
+    scale = X.std(axis=0)
+    Z = (X - X.mean(axis=0)) / np.where(scale > 1e-12 * abs(X).max(axis=0), scale, 1.0)
+    weights = rng.normal(size=width) * (rng.uniform(size=width) < 0.5)
+    score = Z @ weights + Z[:, rng.integers(width)] * Z[:, rng.integers(width)]
+    return X, score + rng.choice([0.0, 0.1, 1.0]) * rng.normal(size=n)
+
+
+def as_kind(kind, X, y, folder):
+    """The same rows and targets in another form."""
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    if kind == "pandas":
+        return frame, y
+    if kind == "fortran":
+        return np.asfortranarray(X), y
+    if kind == "list":
+        return X.tolist(), y.tolist()
+    if kind == "polars":
+        import polars
+
+        return polars.from_pandas(frame), y
+    if kind == "pyarrow":
+        import pyarrow
+
+        return pyarrow.Table.from_pandas(frame, preserve_index=False), y
+    path = folder / "rows.parquet"
+    frame.assign(y=y).to_parquet(path, row_group_size=100)
+    return str(path), "y"
+
+
+# --- models -------------------------------------------------------------------------------
+
+
+def scikit(regressor, classifier):
+    """How a pair of scikit-learn's models is fitted."""
+
+    def fit(X, y, labels, seed):
+        model = regressor() if labels is None else classifier()
+        if "random_state" in model.get_params():
+            model.set_params(random_state=seed)
+        return model.fit(X, y if labels is None else labels)
+
+    return fit
+
+
+def a_pipeline(X, y, labels, seed):
+    """Tested on the original columns: some encoded, some scaled."""
+    few = [j for j in range(X.shape[1]) if len(np.unique(X[:, j])) < 8]
+    head = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), few),
+        remainder=StandardScaler(),
+    )
+    last = LinearRegression() if labels is None else LogisticRegression()
+    return make_pipeline(head, last).fit(X, y if labels is None else labels)
+
+
+def a_function(X, y, labels, seed):
+    """A plain function, with an interaction and steps; takes missing values."""
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(size=X.shape[1])
+
+    def values(rows):
+        rows = np.nan_to_num(np.asarray(rows, dtype=float), posinf=0, neginf=0)
+        return np.round(np.tanh(rows) @ weights + np.tanh(rows[:, 0] * rows[:, -1]), 3)
+
+    if labels is None:
+        return values
+    classes = np.unique(labels)
+
+    def probabilities(rows):
+        scores = np.exp(np.outer(values(rows), np.linspace(-1, 1, len(classes))))
+        return scores / scores.sum(axis=1, keepdims=True)
+
+    return sfit.models.function_model(probabilities, "classification", classes)
+
+
+def a_lightgbm(X, y, labels, seed):
+    import lightgbm
+
+    settings = {"n_estimators": 10, "min_child_samples": 2, "n_jobs": 1, "verbose": -1}
+    owner = lightgbm.LGBMRegressor if labels is None else lightgbm.LGBMClassifier
+    return owner(**settings, random_state=seed).fit(X, y if labels is None else labels)
+
+
+def an_xgboost(X, y, labels, seed):
+    import xgboost
+
+    settings = {"n_estimators": 10, "max_depth": 3, "n_jobs": 1, "random_state": seed}
+    if labels is None:
+        return xgboost.XGBRegressor(**settings).fit(X, y)
+    return xgboost.XGBClassifier(**settings).fit(X, labels)
+
+
+def a_catboost(X, y, labels, seed):
+    import catboost
+
+    settings = {"iterations": 10, "depth": 3, "thread_count": 1, "verbose": 0}
+    owner = catboost.CatBoostRegressor if labels is None else catboost.CatBoostClassifier
+    model = owner(**settings, random_seed=seed, allow_writing_files=False)
+    return model.fit(X, y if labels is None else labels)
+
+
+def a_module(width, outputs, seed):
+    import torch
+
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    nn = torch.nn
+    return nn.Sequential(nn.Linear(width, 8), nn.ReLU(), nn.Linear(8, outputs))
+
+
+def a_torch(X, y, labels, seed):
+    """Not trained: random weights use every column."""
+    outputs = 1 if labels is None else len(np.unique(labels))
+    module = a_module(X.shape[1], outputs, seed)
+    if labels is None:
+        import torch
+
+        return torch.nn.Sequential(module, torch.nn.Flatten(0))
+    return sfit.models.torch_model(module, "logits", classes=np.unique(labels))
+
+
+def a_skorch(X, y, labels, seed):
+    import skorch
+    import torch
+
+    outputs = 1 if labels is None else len(np.unique(labels))
+    module = a_module(X.shape[1], outputs, seed)
+    settings = {"max_epochs": 1, "verbose": 0, "train_split": None, "lr": 1e-9}
+    rows = X.astype(np.float32)
+    if labels is None:
+        return skorch.NeuralNetRegressor(module, **settings).fit(rows, y[:, None].astype("f4"))
+    owner = skorch.NeuralNetClassifier(module, criterion=torch.nn.CrossEntropyLoss, **settings)
+    return owner.fit(rows, labels.astype(np.int64))
+
+
+def a_keras(X, y, labels, seed):
+    import keras
+
+    keras.utils.set_random_seed(seed)
+    last = (
+        keras.layers.Dense(1)
+        if labels is None
+        else keras.layers.Dense(len(np.unique(labels)), activation="softmax")
+    )
+    shape = keras.Input((X.shape[1],))
+    return keras.Sequential([shape, keras.layers.Dense(8, activation="relu"), last])
+
+
+def an_onnx(X, y, labels, seed):
+    import skl2onnx
+
+    model = scikit(LinearRegression, LogisticRegression)(X, y, labels, seed)
+    head = X[:1].astype(np.float32)
+    options = None if labels is None else {"zipmap": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return skl2onnx.to_onnx(model, head, options=options).SerializeToString()
+
+
+MODELS = {
+    "linear": (scikit(LinearRegression, LogisticRegression), ()),
+    "network": (
+        scikit(
+            lambda: MLPRegressor(hidden_layer_sizes=(6,), max_iter=20),
+            lambda: MLPClassifier(hidden_layer_sizes=(6,), max_iter=20),
+        ),
+        (),
+    ),
+    "tree": (
+        scikit(
+            lambda: DecisionTreeRegressor(max_depth=5), lambda: DecisionTreeClassifier(max_depth=5)
+        ),
+        (),
+    ),
+    "forest": (
+        scikit(
+            lambda: RandomForestRegressor(8, max_depth=6),
+            lambda: RandomForestClassifier(8, max_depth=6),
+        ),
+        (),
+    ),
+    "gradient": (
+        scikit(
+            lambda: GradientBoostingRegressor(n_estimators=10),
+            lambda: GradientBoostingClassifier(n_estimators=10),
+        ),
+        (),
+    ),
+    "histogram": (
+        scikit(
+            lambda: HistGradientBoostingRegressor(max_iter=10, min_samples_leaf=3),
+            lambda: HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=3),
+        ),
+        (),
+    ),
+    "neighbours": (
+        scikit(lambda: KNeighborsRegressor(3), lambda: KNeighborsClassifier(3)),
+        (),
+    ),
+    "pipeline": (a_pipeline, ()),
+    "function": (a_function, ()),
+    "lightgbm": (a_lightgbm, ("lightgbm",)),
+    "xgboost": (an_xgboost, ("xgboost",)),
+    "catboost": (a_catboost, ("catboost",)),
+    "torch": (a_torch, ("torch",)),
+    "skorch": (a_skorch, ("torch", "skorch")),
+    "keras": (a_keras, ("torch", "keras")),
+    "onnx": (an_onnx, ("onnx", "onnxruntime", "skl2onnx")),
+}
+
+
+# --- one run ------------------------------------------------------------------------------
+
+
+def draw_settings(rng, names, classify, kind):
+    """Arguments that make sense together."""
+    width, order = len(names), int(rng.integers(1, 4))
+    settings = {
+        "alpha": float(rng.choice([0.01, 0.05, 0.2])),
+        "max_order": order,
+        "correction": rng.choice([None, "fdr_by", "fdr_bh", "holm", "bonferroni"]),
+        "interval": str(rng.choice(["exact", "asymptotic"])),
+        "reference": ["mean", "median", "mode", 0][rng.integers(4)],
+        "partners": str(rng.choice(["auto", "all"])),
+        "n_partners": rng.choice([None, 1, 2]),
+        "exhaustive": bool(rng.integers(2)),
+        "strict": bool(rng.integers(2)),
+        "random_state": int(rng.integers(1000)),
+    }
+    losses = ["auto", "log_loss", "brier", "zero_one"]
+    settings["loss"] = str(
+        rng.choice(losses if classify else ["auto", "absolute_error", "squared_error"])
+    )
+    chance = rng.uniform()
+    if chance < 0.1 and kind not in NO_RANDOM_COPIES:
+        settings["beta"] = "auto"
+    else:
+        betas = rng.choice([0.0, 1e-4, 1e-3, 0.01, 0.1], size=order)
+        settings["beta"] = float(betas[0]) if chance < 0.5 else betas.tolist()
+    left = list(names)
+    rng.shuffle(left)
+    if width > 3 and rng.uniform() < 0.3:
+        settings["groups"] = {"group": [left.pop(), left.pop()]}
+    if len(left) > 2 and rng.uniform() < 0.2:
+        settings["always_on"] = [left.pop()]
+    chance = rng.uniform()
+    if len(left) > 1 and chance < 0.2:
+        settings["given"] = [left.pop()]
+    elif chance < 0.3:
+        settings |= {"given": "rest", "max_order": 1}
+        if isinstance(settings["beta"], list):
+            settings["beta"] = settings["beta"][0]
+    return settings
+
+
+def draw(rng):
+    """A model, rows and settings."""
+    kinds = [kind for kind, (_, needs) in MODELS.items() if all(map(find_spec, needs))]
+    kind = str(rng.choice(kinds))
+    n = int(np.exp(rng.uniform(np.log(5), np.log(3_000))))
+    width = int(rng.integers(1, 8))
+    X, score = draw_rows(rng, 200 + n, width)
+    labels = None
+    if rng.uniform() < 0.5:
+        n_classes = int(rng.integers(2, 5))
+        labels = np.digitize(score, np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1]))
+        # Every class among the rows to fit and the rows to test: not all models know their classes.
+        labels[:n_classes] = labels[200 : 200 + n_classes] = range(n_classes)
+    if kind in TAKE_MISSING and rng.uniform() < 0.3:
+        X[rng.uniform(size=X.shape) < 0.1] = np.nan
+        X[:2] = 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the libraries say while fitting is not our concern
+        seed = int(rng.integers(1000))
+        model = MODELS[kind][0](
+            X[:200], score[:200], None if labels is None else labels[:200], seed
+        )
+    settings = draw_settings(rng, [f"x{j}" for j in range(width)], labels is not None, kind)
+    y = (score if labels is None else labels)[200:]
+    return kind, model, X[200:], y, settings
+
+
+def content(result):
+    """What must be equal to the byte."""
+    return result.to_json().partition(' "run": ')[0]
+
+
+def check(result, settings, n):
+    """The rules that every result obeys."""
+    assert type(result).from_json(result.to_json()) == result, "JSON"
+    assert content(type(result).from_json(result.to_json())) == content(result), "JSON text"
+    parts = list(result.values()) if isinstance(result, sfit.PartitionedResult) else [result]
+    assert sum(part.tests[0].n for part in parts) <= n
+    for part in parts:
+        assert part.summary()
+        table = part.table
+        expected = binom.sf(table["n_positive"] - 1, table["n"], 0.5)
+        sole = not (settings["exhaustive"] or settings["strict"])
+        close = np.isclose(table["p_value"], expected, rtol=1e-9, atol=0)
+        assert close.all() or not sole, "p-values"
+        assert (table["p_value"] >= expected * (1 - 1e-9)).all(), "p-values"
+        assert (table["p_adjusted"] >= table["p_value"]).all(), "adjusted"
+        assert (table["significant"] == (table["p_adjusted"] < part.settings.alpha)).all()
+        assert (table["ci_low"] <= table["statistic"]).all(), "interval"
+        assert (table["statistic"] <= table["ci_high"]).all(), "interval"
+        assert table["n_positive"].between(0, table["n"]).all(), "counts"
+        assert part.at() == part, "at"
+        assert {name for term in table["term"] for name in term} <= set(part.feature_names)
+
+
+def agree(result, other, rounded):
+    """The same result: to the byte, or where a network is computed anew, but for rounding."""
+    if not rounded:
+        assert content(result) == content(other), "another way, another result"
+        return
+    a, b = result.table, other.table
+    assert a["term"].tolist() == b["term"].tolist(), "sets"
+    assert a["n_positive"].tolist() == b["n_positive"].tolist(), "counts"
+    scale = np.abs(a["statistic"]).max() + 1e-300
+    assert (np.abs(a["statistic"] - b["statistic"]) <= 1e-4 * scale).all(), "medians"
+
+
+def run(seed, number, folder, counts):
+    """One draw, and its result by several ways."""
+    rng = np.random.default_rng([seed, number])
+    kind, model, X, y, settings = draw(rng)
+    counts["model", kind] += 1
+    if rng.uniform() < 0.2:
+        settings["by"] = rng.integers(0, 3, size=len(y))
+    test = sfit.feature_significance
+    try:
+        result = test(model, X, y, **settings)
+    except BetaError:
+        counts["no beta up to 0.1 was enough"] += 1
+        return
+    check(result, settings, len(y))
+    counts["sets tested"] += len(result.table)
+    way = str(rng.choice(["slow", "rows", "threads", "processes", "checkpoint", "report"]))
+    if way == "processes" and rng.uniform() < 0.7:
+        way = "slow"  # processes take long to start
+    counts["way", way] += 1
+    if way == "slow":
+        agree(result, test(model, X, y, fast=False, **settings), kind in ROUNDED)
+    elif way == "rows":
+        kinds = ["fortran", "list"]
+        # Functions and Pipelines are handed the user's own kind of rows, and may answer otherwise.
+        if kind not in ("function", "pipeline") and not np.isnan(X).any():
+            kinds += ["pandas", *(k for k in ("polars", "pyarrow") if find_spec(k))]
+            kinds += ["parquet"] if find_spec("pyarrow") and "by" not in settings else []
+        rows, target = as_kind(str(rng.choice(kinds)), X, y, folder)
+        agree(result, test(model, rows, target, **settings), False)
+    elif way == "threads":
+        agree(result, test(model, X, y, n_jobs=2, **settings), False)
+    elif way == "processes":
+        with joblib.parallel_config(backend="loky", n_jobs=2):
+            agree(result, test(model, X, y, **settings), False)
+    elif way == "checkpoint":
+        path = folder / "run.sqlite"
+        path.unlink(missing_ok=True)
+        for _ in range(2):
+            saved = test(model, X, y, checkpoint=path, checkpoint_key=str(number), **settings)
+            agree(result, saved, False)
+    elif find_spec("jinja2") and find_spec("matplotlib"):
+        assert "<html" in result.to_html()
+        assert result.to_markdown()
+
+
+# --- the soak -----------------------------------------------------------------------------
+
+
+def resident():
+    """Megabytes of memory that this process holds."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def soak(seconds, seed):
+    """Runs until the time is up; prints a line per minute, and a summary."""
+    started, counts, faults, memory = time.monotonic(), Counter(), [], []
+    number, minute = 0, 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        while (elapsed := time.monotonic() - started) < seconds:
+            if elapsed >= 60 * minute:
+                gc.collect()
+                memory.append(resident())
+                print(f"{minute:4d} min  {number:6d} runs  {memory[-1]:7.1f} MB", flush=True)
+                minute += 1
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                for text, category in LIBRARIES_OWN.items():
+                    warnings.filterwarnings("ignore", text, category)
+                try:
+                    run(seed, number, folder, counts)
+                except Exception as error:
+                    faults.append(f"run {number}: {type(error).__name__}: {error}")
+                    print(faults[-1], traceback.format_exc(limit=-3), sep="\n", flush=True)
+            heard = {}
+            for warning in told:
+                ours = issubclass(warning.category, SFITWarning)
+                counts["warnings of sfit" if ours else "warnings unhandled"] += 1
+                if not ours:
+                    heard[f"{warning.category.__name__}: {warning.message}"[:300]] = number
+            for text, where in heard.items():
+                print(f"run {where}: {text}", flush=True)
+            number += 1
+    gc.collect()
+    memory.append(resident())
+    print(f"\n{number} runs in {time.monotonic() - started:.0f} s, seed {seed}")
+    quarter = max(1, len(memory) // 4)
+    for label, part in (("second", memory[quarter : 2 * quarter]), ("last", memory[-quarter:])):
+        print(
+            f"memory in the {label} quarter: {np.median(part):.0f} MB (median), {max(part):.0f} MB"
+        )
+    for what, count in sorted(counts.items(), key=str):
+        print(f"{' '.join(what) if isinstance(what, tuple) else what}: {count}")
+    print(f"faults: {len(faults)}")
+    return len(faults) + counts["warnings unhandled"]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", type=int, help="the number of one run")
+    options = parser.parse_args()
+    if options.only is not None:
+        with tempfile.TemporaryDirectory() as name:
+            run(options.seed, options.only, Path(name), Counter())
+    else:
+        raise SystemExit(soak(options.seconds, options.seed) > 0)
