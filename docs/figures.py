@@ -3,7 +3,8 @@
     python docs/figures.py
 
 A page marks the place with ``<!-- copied: PAGE, HEADING -->`` and ``<!-- end -->``; between them goes
-the first table below the heading that starts with HEADING. ``ROWS`` names those to be quoted.
+the first table below the heading that starts with HEADING. ``, rows A; B`` behind it quotes these rows
+only, named by their first two cells.
 """
 
 import re
@@ -28,8 +29,10 @@ def with_figures(text: str) -> str:
     def fill(place: re.Match) -> str:
         start, source, heading, rows, _, end = place.groups()
         table = table_below((ROOT / source).read_text(encoding="utf-8"), heading)
-        wanted = rows.split("; ") if rows else None
-        body = [line for line in table[2:] if wanted is None or line.split(" | ")[0][2:] in wanted]
+        body = table[2:]
+        if rows:
+            by_name = {" ".join(line.split(" | ")[:2])[2:]: line for line in body}
+            body = [by_name[name] for name in rows.split("; ")]
         return start + "\n" + "\n".join([*table[:2], *body]) + "\n\n" + end
 
     return PLACE.sub(fill, text)

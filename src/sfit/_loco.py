@@ -77,14 +77,14 @@ def loco_significance(
         Held-out rows to compare the losses on.
     features : sequence of names, optional
         The columns to use; by default all.
-    loss, alpha, correction, interval, groups
-        As for `feature_significance`.
+    loss, alpha, correction, interval, groups : as in `feature_significance`
+        How the losses are compared.
     n_jobs : int, optional
         Number of joblib workers that refit side by side.
     progress : bool, default=False
         Show a progress bar over the refits.
-    checkpoint, checkpoint_key
-        As for `feature_significance`; of each refit its evidence is kept, not the model.
+    checkpoint, checkpoint_key : as in `feature_significance`
+        A file to go on from; of each refit its evidence is kept, not the model.
 
     Returns
     -------

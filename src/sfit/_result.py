@@ -47,7 +47,36 @@ class SetTest:
 
 @dataclass(frozen=True)
 class GateTest:
-    """Is anything left to find? All features revealed, over those found so far, at beta = 0."""
+    r"""Is anything left to find? All features revealed, over those found so far, at beta = 0.
+
+    Attributes
+    ----------
+    after_order : int
+        The order after which it stands.
+    found : tuple of str
+        The features found so far: the base.
+    statistic : float
+        Median of the differences.
+    p_value : float
+        Of the sign test; not corrected.
+    n_positive, n : int
+        Rows that improve, and all rows.
+    is_open : bool
+        Whether there is more to find: p below alpha.
+
+    Notes
+    -----
+    With S the features found, :math:`\Delta_i = L_i(S) - L_i(\text{all})`: the first lines of
+    Algorithm 2 (section 2.3 of the paper).
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
+    >>> [gate] = sfit.feature_significance(sfit.simulate.interactions_mean, X, y).gates
+    >>> gate.found, gate.is_open
+    (('X1', 'X3'), True)
+    """
 
     after_order: int
     found: tuple[str, ...]
@@ -83,7 +112,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class BetaChoice:
-    """The beta that random models call for, and how they do.
+    r"""The beta that random models call for, and how they do.
 
     Attributes
     ----------
@@ -101,6 +130,22 @@ class BetaChoice:
         The betas that were admitted; None: all.
     seed : int
         What the random models were drawn with.
+
+    Notes
+    -----
+    A test of a random model rejects while beta is below its threshold, so that the share of tests
+    that reject is a step function of beta: :math:`r(\beta) = \#\{t > \beta\} / N` for the N
+    thresholds t. `beta` is the smallest with :math:`r(\beta) < \alpha` (section 2.2 of the paper).
+
+    Examples
+    --------
+    >>> import sfit
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = sfit.simulate.interactions(4000, random_state=0)
+    >>> model = LinearRegression().fit(X[:2000], y[:2000])
+    >>> choice = sfit.choose_beta(model, X[2000:], y[2000:], random_state=0)
+    >>> choice.rate(0.0) > choice.alpha > choice.rate(choice.beta)
+    True
     """
 
     beta: float
@@ -123,11 +168,33 @@ class BetaChoice:
         return pd.DataFrame({"beta": steps, "rate": [self.rate(beta) for beta in steps]})
 
     def rate(self, beta: float) -> float:
-        """Share of (model, feature) tests that reject at some beta."""
+        """Share of (model, feature) tests that reject at some beta.
+
+        Parameters
+        ----------
+        beta : float
+            The beta of the tests.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
         return float(np.mean(np.asarray(self.thresholds) > beta))
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the rejection rate of random models against beta; returns the display."""
+        """Draw the rejection rate of random models against beta.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        BetaCurveDisplay
+            The display, drawn.
+        """
         from sfit.plotting import BetaCurveDisplay
 
         return BetaCurveDisplay(self).plot(ax=ax)
@@ -135,7 +202,7 @@ class BetaChoice:
 
 @dataclass(frozen=True, eq=False)
 class SFITResult:
-    """The result of `feature_significance` or `loco_significance`.
+    r"""The result of `feature_significance` or `loco_significance`.
 
     Attributes
     ----------
@@ -154,6 +221,13 @@ class SFITResult:
     run : dict
         How the result came about (versions, time, routes); not part of what is compared.
 
+    Notes
+    -----
+    All numbers of a test come from its differences :math:`\Delta_1, \dots, \Delta_n`: their median
+    (`statistic`), the number above zero (`n_positive`), the p-value
+    :math:`P(\mathrm{Bin}(n, 1/2) \ge n^+)` and the interval
+    :math:`[\Delta_{(1+k)}, \Delta_{(n-k)}]` (section 2.2 of the paper).
+
     Examples
     --------
     >>> import sfit
@@ -161,6 +235,14 @@ class SFITResult:
     >>> result = sfit.feature_significance(sfit.simulate.interactions_mean, X, y)
     >>> result.significant
     {1: [('X1',), ('X3',)]}
+    >>> result.selected, result.remainder
+    (('X1', 'X3'), True)
+    >>> result.features.loc[0, ["feature", "order"]].to_list()
+    ['X1', 1]
+    >>> result.at(alpha=0.001, correction="holm").selected
+    ('X1', 'X3')
+    >>> sfit.SFITResult.from_json(result.to_json()) == result
+    True
     """
 
     tests: tuple[SetTest, ...]
@@ -267,14 +349,31 @@ class SFITResult:
         return replace(self, tests=tuple(tests), gates=gates, settings=settings)
 
     def summary(self) -> str:
-        """The result as text, for a terminal or a notebook."""
+        """The result as text, for a terminal or a notebook.
+
+        Returns
+        -------
+        str
+            Lines of at most a hundred or so characters.
+        """
         return _summary.as_text(self)
 
     def __str__(self) -> str:
         return self.summary()
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the medians and intervals of all sets; returns the `ImportanceDisplay`."""
+        """Draw the medians and intervals of all sets.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        ImportanceDisplay
+            The display, drawn.
+        """
         from sfit.plotting import ImportanceDisplay
 
         return ImportanceDisplay.from_result(self, ax=ax)
@@ -285,24 +384,68 @@ class SFITResult:
         return for_notebook(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Write a report: one page that needs nothing else, to read, sort, print and forward."""
+        """Write a report: one page that needs nothing else, to read, sort, print and forward.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The page.
+        """
         from sfit.report import as_page
 
         return _save(as_page(self), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
-        """Write the report as Markdown, without pictures."""
+        """Write the report as Markdown, without pictures.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The report.
+        """
         from sfit.report import as_markdown
 
         return _save(as_markdown(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write the result as JSON; the part `result` is equal to the byte for equal runs."""
+        """Write the result as JSON; the part `result` is equal to the byte for equal runs.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The JSON.
+        """
         return _write("SFITResult", self._content(), self.run, path)
 
     @classmethod
     def from_json(cls, source: str | Path) -> SFITResult:
-        """Read a result from a file, or from the text that `to_json` returned."""
+        """Read a result from a file, or from the text that `to_json` returned.
+
+        Parameters
+        ----------
+        source : path or str
+            The file, or the JSON itself.
+
+        Returns
+        -------
+        SFITResult
+            Equal to the one that was written.
+        """
         content, run = _read(source, "SFITResult")
         with _as_written():
             return cls._from_content(content, run)
@@ -350,10 +493,33 @@ class SFITResult:
 
 @dataclass(frozen=True)
 class PartitionedResult(Mapping[Any, SFITResult]):
-    """One result per class or subgroup (section 2.4): a mapping from the part to its result.
+    r"""One result per class or subgroup (section 2.4): a mapping from the part to its result.
 
     Each part is a procedure and a family of tests of its own; the reference values are those of all
     rows.
+
+    Attributes
+    ----------
+    parts : tuple of (label, SFITResult)
+        The parts, in the order of their labels.
+    by : str
+        What the rows were parted by.
+
+    Notes
+    -----
+    The differences are those of the rows of the part, :math:`\Delta_i` with
+    :math:`i \in \mathcal{D}_2^{(g)}` for part g of the held-out rows (section 2.4 of the paper).
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(10_000, random_state=0)
+    >>> half = ["upper" if value > 0 else "lower" for value in X["X6"]]
+    >>> parts = sfit.feature_significance(sfit.simulate.interactions_mean, X, y, by=half)
+    >>> {label: part.selected for label, part in parts.items()}
+    {'lower': ('X1', 'X3'), 'upper': ('X1', 'X3')}
+    >>> parts.table.groupby("part")["significant"].sum().to_dict()
+    {'lower': 2, 'upper': 2}
     """
 
     parts: tuple[tuple[Any, SFITResult], ...]
@@ -382,14 +548,33 @@ class PartitionedResult(Mapping[Any, SFITResult]):
         return _stack([(label, result.features) for label, result in self.parts])
 
     def at(self, *, alpha: float | None = None, correction: Any = "unchanged") -> PartitionedResult:
-        """Decide every part again; see `SFITResult.at`."""
+        """Decide every part again; see `SFITResult.at`.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            The new level.
+        correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, optional
+            The new correction, within each part.
+
+        Returns
+        -------
+        PartitionedResult
+            The same evidence, decided anew.
+        """
         parts = tuple(
             (label, result.at(alpha=alpha, correction=correction)) for label, result in self.parts
         )
         return replace(self, parts=parts)
 
     def summary(self) -> str:
-        """The summaries of all parts, one below the other."""
+        """The summaries of all parts, one below the other.
+
+        Returns
+        -------
+        str
+            As `SFITResult.summary`, headed by the part.
+        """
         return "\n\n".join(
             f"{self.by} = {label}\n{result.summary()}" for label, result in self.parts
         )
@@ -398,7 +583,18 @@ class PartitionedResult(Mapping[Any, SFITResult]):
         return self.summary()
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the first-order tests of all parts side by side; returns the `PartsDisplay`."""
+        """Draw the first-order tests of all parts side by side.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        PartsDisplay
+            The display, drawn.
+        """
         from sfit.plotting import PartsDisplay
 
         return PartsDisplay.from_result(self, ax=ax)
@@ -409,26 +605,70 @@ class PartitionedResult(Mapping[Any, SFITResult]):
         return for_notebook(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Write a report of all parts: one page that needs nothing else."""
+        """Write a report of all parts: one page that needs nothing else.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The page.
+        """
         from sfit.report import as_page
 
         return _save(as_page(self), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
-        """Write the report of all parts as Markdown, without pictures."""
+        """Write the report of all parts as Markdown, without pictures.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The report.
+        """
         from sfit.report import as_markdown
 
         return _save(as_markdown(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write the results of all parts as JSON."""
+        """Write the results of all parts as JSON.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The JSON.
+        """
         parts = [{"part": label, **result._content()} for label, result in self.parts]
         run = self.parts[0][1].run
         return _write("PartitionedResult", {"by": self.by, "parts": parts}, run, path)
 
     @classmethod
     def from_json(cls, source: str | Path) -> PartitionedResult:
-        """Read results from a file, or from the text that `to_json` returned."""
+        """Read results from a file, or from the text that `to_json` returned.
+
+        Parameters
+        ----------
+        source : path or str
+            The file, or the JSON itself.
+
+        Returns
+        -------
+        PartitionedResult
+            Equal to the one that was written.
+        """
         content, run = _read(source, "PartitionedResult")
         with _as_written():
             parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])
