@@ -223,7 +223,7 @@ class SFITResult:
 
     Notes
     -----
-    All numbers of a test come from its differences :math:`\Delta_1, \dots, \Delta_n`: their median
+    All numbers of a test come from its differences :math:`\Delta_1, \ldots, \Delta_n`: their median
     (`statistic`), the number above zero (`n_positive`), the p-value
     :math:`P(\mathrm{Bin}(n, 1/2) \ge n^+)` and the interval
     :math:`[\Delta_{(1+k)}, \Delta_{(n-k)}]` (section 2.2 of the paper).
@@ -237,8 +237,8 @@ class SFITResult:
     {1: [('X1',), ('X3',)]}
     >>> result.selected, result.remainder
     (('X1', 'X3'), True)
-    >>> result.features.loc[0, ["feature", "order"]].to_list()
-    ['X1', 1]
+    >>> dict(zip(result.features["feature"], result.features["order"].to_list(), strict=True))
+    {'X1': 1, 'X2': 0, 'X3': 1, 'X4': 0, 'X5': 0, 'X6': 0, 'X7': 0}
     >>> result.at(alpha=0.001, correction="holm").selected
     ('X1', 'X3')
     >>> sfit.SFITResult.from_json(result.to_json()) == result

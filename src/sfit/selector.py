@@ -73,7 +73,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     Notes
     -----
     Section 4 of the paper selects the features of a credit model like this, and fits it anew on
-    them. Kept is :math:`\mathcal{S}_1 \cup \dots \cup \mathcal{S}_m` for ``max_order`` m: the
+    them. Kept is :math:`\mathcal{S}_1 \cup \ldots \cup \mathcal{S}_m` for ``max_order`` m: the
     members of every significant set.
 
     Examples
