@@ -7,6 +7,7 @@ PYTEST_ARGS ?=
 VENV := .venv
 DEMO := .venv-demo
 BENCH := .venv-bench
+SITE := build/docs
 WHEEL := build/wheel-test
 
 PIP_INSTALL := -m pip install --quiet --constraint constraints.txt
@@ -15,9 +16,9 @@ PYTEST := -m pytest -n 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Two test processes with a full set of OpenMP and BLAS threads each would fight for the cores.
-test test-long wheel-test calibrate coverage mutate: export OMP_NUM_THREADS ?= 1
+test test-long wheel-test calibrate coverage mutate docs: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long calibrate coverage golden mutate bench lint format wheel-test clean
+.PHONY: help demo test test-long calibrate coverage golden mutate bench lint format wheel-test docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile
@@ -64,20 +65,26 @@ wheel-test: $(VENV)/.installed ## build the wheel and test it with the required 
 	rm -rf $(WHEEL)
 	mkdir -p $(WHEEL)/run
 	$(VENV)/bin/python -m build --outdir $(WHEEL)/dist .
+	$(VENV)/bin/python -m twine check --strict $(WHEEL)/dist/*
 	$(PYTHON) -m venv $(WHEEL)/venv
 	$(WHEEL)/venv/bin/python $(PIP_INSTALL) $(WHEEL)/dist/*.whl hypothesis pytest pytest-xdist
 	cp -R pyproject.toml CITATION.cff *.md tests $(wildcard examples) $(WHEEL)/run
 	cd $(WHEEL)/run && ../venv/bin/python $(PYTEST) -m "not long" -p no:cacheprovider \
 		-o addopts="-ra --strict-markers --strict-config" $(PYTEST_ARGS) tests
 
+# A warning is an error, and so is a link inside the site that leads nowhere.
+docs: $(VENV)/.installed ## the site, with its gallery, in build/docs
+	$(VENV)/bin/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs $(SITE)
+	$(VENV)/bin/python docs/check_links.py $(SITE)
+
 clean: ## remove environments and everything built
 	rm -rf $(VENV) $(DEMO) $(BENCH) build dist .coverage .coverage.* htmlcov .hypothesis
-	rm -rf .mypy_cache .pytest_cache .ruff_cache catboost_info
+	rm -rf .mypy_cache .pytest_cache .ruff_cache catboost_info docs/api docs/gallery docs/jupyter_execute
 	find $(wildcard src tests examples) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python $(PIP_INSTALL) --editable ".[test]"
+	$(VENV)/bin/python $(PIP_INSTALL) --editable ".[test,docs]"
 	touch $@
 
 $(DEMO)/.installed: pyproject.toml constraints.txt

@@ -1,17 +1,11 @@
-"""The public list, the names of arguments, and the examples of the README."""
+"""The public list and the names of arguments."""
 
-import contextlib
-import doctest
 import inspect
-import io
 import re
-from pathlib import Path
 
 import pytest
 
 import sfit
-
-README = Path(__file__).parent.parent / "README.md"
 
 PUBLIC = [
     "BetaChoice",
@@ -150,29 +144,3 @@ def test_every_exception_is_of_one_tree():
     for name in ("ArgumentError", "DataError", "ModelError", "BetaError"):
         assert issubclass(getattr(sfit.exceptions, name), ValueError)
     assert issubclass(sfit.exceptions.MissingDependencyError, ImportError)
-
-
-@pytest.mark.skipif(not README.exists(), reason="there is no README.md beside the tests")
-def test_the_examples_of_the_readme_run():
-    """All blocks in order, in one namespace; what comments and text blocks promise is printed."""
-    blocks = re.findall(
-        r"```(python|text)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL
-    )
-    assert any(kind == "python" for kind, _ in blocks)
-    namespace, printed = {}, ""
-    for kind, block in blocks:
-        if kind == "text":
-            # The finding below the last rule of a summary; figures may differ in the last digit.
-            promised = block.rsplit("====\n", 1)[-1].strip().splitlines()[0]
-            assert promised in printed
-        elif block.lstrip().startswith(">>>"):
-            test = doctest.DocTestParser().get_doctest(block, namespace, "README", str(README), 0)
-            runner = doctest.DocTestRunner()
-            assert runner.run(test, clear_globs=False).failed == 0
-            namespace = test.globs
-        else:
-            with contextlib.redirect_stdout(io.StringIO()) as output:
-                exec(compile(block, str(README), "exec"), namespace)  # noqa: S102 - our own README
-            printed = output.getvalue()
-            for promised in re.findall(r"^print\(.*\)  # (.*)$", block, re.MULTILINE):
-                assert promised in printed

@@ -87,14 +87,14 @@ def choose_beta(
         ``rng -> model``, for instance a refit on shuffled `y`. By default copies of the model with
         random parameters: networks and linear models get Glorot-normal weights and zero biases,
         trees keep their splits and have their leaf values permuted.
-    features, loss, reference, groups, always_on, fast
-        As for `feature_significance`.
+    features, loss, reference, groups, always_on, fast : as in `feature_significance`
+        What is tested, and how.
     n_jobs : int, optional
         Number of joblib workers.
     progress : bool, default=False
         Show a progress bar per random model.
-    checkpoint, checkpoint_key
-        As for `feature_significance`.
+    checkpoint, checkpoint_key : as in `feature_significance`
+        A file to go on from, where a run was killed.
     random_state : int or Generator, optional
         What the random models are drawn with; the seed is recorded in the result.
 
@@ -105,8 +105,9 @@ def choose_beta(
 
     Notes
     -----
-    Of N tests at most :math:`\lceil \alpha N \rceil - 1` may reject. A test rejects while beta is
-    below the c-th largest :math:`\rho_i = 1 - L_i(\{j\}) / L_i(\{\})`, so beta is the
+    Section 2.2 of the paper, without its grid. Of N tests at most
+    :math:`\lceil \alpha N \rceil - 1` may reject. A test rejects while beta is below the c-th
+    largest :math:`\rho_i = 1 - L_i(\{j\}) / L_i(\{\})`, so beta is the
     :math:`\lceil \alpha N \rceil`-th largest of these thresholds, or 0 if that is negative. On
     fresh random models the expected rate is at most :math:`(M \alpha + 1) / (M + 1)` for M models.
 

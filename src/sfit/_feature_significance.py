@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -35,6 +35,48 @@ from sfit._result import Settings, SFITResult
 from sfit._sign_test import INTERVALS, Ranks, ranks, too_few_rows
 from sfit._versions import versions
 from sfit.exceptions import ArgumentError, SFITWarning
+
+
+class Options(TypedDict, total=False):
+    """What can be asked for beside `by`, which decides what type checkers are told is returned."""
+
+    features: Sequence[Any] | None
+    loss: str | Callable[[Any, Any], Any]
+    alpha: float
+    beta: float | Sequence[float] | Literal["auto"]
+    max_order: int
+    correction: str | None
+    interval: str
+    reference: Any
+    groups: Mapping[str, Sequence[Any]] | None
+    always_on: Sequence[Any]
+    given: Sequence[Any] | str
+    partners: Partners
+    n_partners: int | None
+    exhaustive: bool
+    strict: bool
+    fast: bool
+    validation: tuple[Any, Any] | None
+    validation_fraction: float
+    random_model: Callable[[np.random.Generator], Any] | None
+    n_jobs: int | None
+    progress: bool
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_key: str | None
+    random_state: Any
+    sample_weight: None
+
+
+@overload
+def feature_significance(
+    model: Any, X: Any, y: Any, *, by: None = None, **options: Unpack[Options]
+) -> SFITResult: ...
+
+
+@overload
+def feature_significance(
+    model: Any, X: Any, y: Any, *, by: Any, **options: Unpack[Options]
+) -> PartitionedResult: ...
 
 
 def feature_significance(
@@ -123,7 +165,7 @@ def feature_significance(
     n_partners : int, optional
         Only the first so many partners of each feature (the paper's l).
     exhaustive : bool, default=False
-        Test sets of features that were found already, too: which interactions are there?
+        Test sets of features that were found already, too, to see which interactions there are.
     strict : bool, default=False
         A set must also improve on each of its subsets with one member less.
     fast : bool, default=True

@@ -85,14 +85,14 @@ def loco_significance(
         `feature_significance`: then `y_test` is the name of a column, and `X_train` has names.
     features : sequence of names, optional
         The columns to use; by default all.
-    loss, alpha, correction, interval, groups
-        As for `feature_significance`.
+    loss, alpha, correction, interval, groups : as in `feature_significance`
+        How the losses are compared.
     n_jobs : int, optional
         Number of joblib workers that refit side by side.
     progress : bool, default=False
         Show a progress bar over the refits.
-    checkpoint, checkpoint_key
-        As for `feature_significance`. Of each model its predictions of the test rows are kept,
+    checkpoint, checkpoint_key : as in `feature_significance`
+        Of each model its predictions of the test rows are kept,
         not the model: all differences follow from them, for any loss and level. A run that goes on
         keeps what was finished and fits only what is missing, so that the estimator need not be
         seeded; it is known again by its parameters.

@@ -15,10 +15,33 @@ from sfit._result import SFITResult
 
 @dataclass(frozen=True)
 class PartitionedResult(Mapping[Any, SFITResult]):
-    """One result per class or subgroup (section 2.4): a mapping from the part to its result.
+    r"""One result per class or subgroup (section 2.4): a mapping from the part to its result.
 
     Each part is a procedure and a family of tests of its own; the reference values are those of all
     rows.
+
+    Attributes
+    ----------
+    parts : tuple of (label, SFITResult)
+        The parts, in the order of their labels.
+    by : str
+        What the rows were parted by.
+
+    Notes
+    -----
+    The differences are those of the rows of the part, :math:`\Delta_i` with
+    :math:`i \in \mathcal{D}_2^{(g)}` for part g of the held-out rows (section 2.4 of the paper).
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(10_000, random_state=0)
+    >>> half = ["upper" if value > 0 else "lower" for value in X["X6"]]
+    >>> parts = sfit.feature_significance(sfit.simulate.interactions_mean, X, y, by=half)
+    >>> {label: part.selected for label, part in parts.items()}
+    {'lower': ('X1', 'X3'), 'upper': ('X1', 'X3')}
+    >>> parts.table.groupby("part")["significant"].sum().to_dict()
+    {'lower': 2, 'upper': 2}
     """
 
     parts: tuple[tuple[Any, SFITResult], ...]
@@ -47,14 +70,33 @@ class PartitionedResult(Mapping[Any, SFITResult]):
         return _stack([(label, result.features) for label, result in self.parts])
 
     def at(self, *, alpha: float | None = None, correction: Any = "unchanged") -> PartitionedResult:
-        """Decide every part again; see `SFITResult.at`."""
+        """Decide every part again; see `SFITResult.at`.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            The new level.
+        correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, optional
+            The new correction, within each part.
+
+        Returns
+        -------
+        PartitionedResult
+            The same evidence, decided anew.
+        """
         parts = tuple(
             (label, result.at(alpha=alpha, correction=correction)) for label, result in self.parts
         )
         return replace(self, parts=parts)
 
     def summary(self) -> str:
-        """The summaries of all parts, one below the other."""
+        """The summaries of all parts, one below the other.
+
+        Returns
+        -------
+        str
+            As `SFITResult.summary`, headed by the part.
+        """
         return "\n\n".join(
             f"{self.by} = {label}\n{result.summary()}" for label, result in self.parts
         )
@@ -63,7 +105,18 @@ class PartitionedResult(Mapping[Any, SFITResult]):
         return self.summary()
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the first-order tests of all parts side by side; returns the `PartsDisplay`."""
+        """Draw the first-order tests of all parts side by side.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        PartsDisplay
+            The display, drawn.
+        """
         from sfit.plotting import PartsDisplay
 
         return PartsDisplay.from_result(self, ax=ax)
@@ -74,26 +127,70 @@ class PartitionedResult(Mapping[Any, SFITResult]):
         return for_notebook(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Write a report of all parts: one page that needs nothing else."""
+        """Write a report of all parts: one page that needs nothing else.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The page.
+        """
         from sfit.report import as_page
 
         return save(as_page(self), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
-        """Write the report of all parts as Markdown, without pictures."""
+        """Write the report of all parts as Markdown, without pictures.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The report.
+        """
         from sfit.report import as_markdown
 
         return save(as_markdown(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write the results of all parts as JSON."""
+        """Write the results of all parts as JSON.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The JSON.
+        """
         parts = [{"part": label, **result._content()} for label, result in self.parts]
         run = self.parts[0][1].run
         return write("PartitionedResult", {"by": self.by, "parts": parts}, run, path)
 
     @classmethod
     def from_json(cls, source: str | Path) -> PartitionedResult:
-        """Read results from a file, or from the text that `to_json` returned."""
+        """Read results from a file, or from the text that `to_json` returned.
+
+        Parameters
+        ----------
+        source : path or str
+            The file, or the JSON itself.
+
+        Returns
+        -------
+        PartitionedResult
+            Equal to the one that was written.
+        """
         content, run = read(source, "PartitionedResult")
         with as_written():
             parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])

@@ -42,7 +42,36 @@ class SetTest:
 
 @dataclass(frozen=True)
 class GateTest:
-    """Is anything left to find? All features revealed, over those found so far, at beta = 0."""
+    r"""Is anything left to find? All features revealed, over those found so far, at beta = 0.
+
+    Attributes
+    ----------
+    after_order : int
+        The order after which it stands.
+    found : tuple of str
+        The features found so far: the base.
+    statistic : float
+        Median of the differences.
+    p_value : float
+        Of the sign test; not corrected.
+    n_positive, n : int
+        Rows that improve, and all rows.
+    is_open : bool
+        Whether there is more to find: p below alpha.
+
+    Notes
+    -----
+    With S the features found, :math:`\Delta_i = L_i(S) - L_i(\text{all})`: the first lines of
+    Algorithm 2 (section 2.3 of the paper).
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
+    >>> [gate] = sfit.feature_significance(sfit.simulate.interactions_mean, X, y).gates
+    >>> gate.found, gate.is_open
+    (('X1', 'X3'), True)
+    """
 
     after_order: int
     found: tuple[str, ...]
@@ -78,7 +107,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class BetaChoice:
-    """The beta that random models call for, and how they do.
+    r"""The beta that random models call for, and how they do.
 
     Attributes
     ----------
@@ -96,6 +125,22 @@ class BetaChoice:
         The betas that were admitted; None: all.
     seed : int
         What the random models were drawn with.
+
+    Notes
+    -----
+    A test of a random model rejects while beta is below its threshold, so that the share of tests
+    that reject is a step function of beta: :math:`r(\beta) = \#\{t > \beta\} / N` for the N
+    thresholds t. `beta` is the smallest with :math:`r(\beta) < \alpha` (section 2.2 of the paper).
+
+    Examples
+    --------
+    >>> import sfit
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = sfit.simulate.interactions(4000, random_state=0)
+    >>> model = LinearRegression().fit(X[:2000], y[:2000])
+    >>> choice = sfit.choose_beta(model, X[2000:], y[2000:], random_state=0)
+    >>> choice.rate(0.0) > choice.alpha > choice.rate(choice.beta)
+    True
     """
 
     beta: float
@@ -118,12 +163,34 @@ class BetaChoice:
         return pd.DataFrame({"beta": steps, "rate": [self.rate(beta) for beta in steps]})
 
     def rate(self, beta: float) -> float:
-        """Share of (model, feature) tests that reject at some beta."""
+        """Share of (model, feature) tests that reject at some beta.
+
+        Parameters
+        ----------
+        beta : float
+            The beta of the tests.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
         check_unit(beta, "beta")
         return float(np.mean(np.asarray(self.thresholds) > beta))
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the rejection rate of random models against beta; returns the display."""
+        """Draw the rejection rate of random models against beta.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        BetaCurveDisplay
+            The display, drawn.
+        """
         from sfit.plotting import BetaCurveDisplay
 
         return BetaCurveDisplay(self).plot(ax=ax)
@@ -131,7 +198,7 @@ class BetaChoice:
 
 @dataclass(frozen=True, eq=False)
 class SFITResult:
-    """The result of `feature_significance` or `loco_significance`.
+    r"""The result of `feature_significance` or `loco_significance`.
 
     Attributes
     ----------
@@ -150,6 +217,13 @@ class SFITResult:
     run : dict
         How the result came about (versions, time, routes); not part of what is compared.
 
+    Notes
+    -----
+    All numbers of a test come from its differences :math:`\Delta_1, \ldots, \Delta_n`: their median
+    (`statistic`), the number above zero (`n_positive`), the p-value
+    :math:`P(\mathrm{Bin}(n, 1/2) \ge n^+)` and the interval
+    :math:`[\Delta_{(1+k)}, \Delta_{(n-k)}]` (section 2.2 of the paper).
+
     Examples
     --------
     >>> import sfit
@@ -157,6 +231,14 @@ class SFITResult:
     >>> result = sfit.feature_significance(sfit.simulate.interactions_mean, X, y)
     >>> result.significant
     {1: [('X1',), ('X3',)]}
+    >>> result.selected, result.remainder
+    (('X1', 'X3'), True)
+    >>> dict(zip(result.features["feature"], result.features["order"].to_list(), strict=True))
+    {'X1': 1, 'X2': 0, 'X3': 1, 'X4': 0, 'X5': 0, 'X6': 0, 'X7': 0}
+    >>> result.at(alpha=0.001, correction="holm").selected
+    ('X1', 'X3')
+    >>> sfit.SFITResult.from_json(result.to_json()) == result
+    True
     """
 
     tests: tuple[SetTest, ...]
@@ -263,14 +345,31 @@ class SFITResult:
         return replace(self, tests=tuple(tests), gates=gates, settings=settings)
 
     def summary(self) -> str:
-        """The result as text, for a terminal or a notebook."""
+        """The result as text, for a terminal or a notebook.
+
+        Returns
+        -------
+        str
+            Lines of at most a hundred or so characters.
+        """
         return _summary.as_text(self)
 
     def __str__(self) -> str:
         return self.summary()
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the medians and intervals of all sets; returns the `ImportanceDisplay`."""
+        """Draw the medians and intervals of all sets.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        ImportanceDisplay
+            The display, drawn.
+        """
         from sfit.plotting import ImportanceDisplay
 
         return ImportanceDisplay.from_result(self, ax=ax)
@@ -281,24 +380,68 @@ class SFITResult:
         return for_notebook(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Write a report: one page that needs nothing else, to read, sort, print and forward."""
+        """Write a report: one page that needs nothing else, to read, sort, print and forward.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The page.
+        """
         from sfit.report import as_page
 
         return save(as_page(self), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
-        """Write the report as Markdown, without pictures."""
+        """Write the report as Markdown, without pictures.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The report.
+        """
         from sfit.report import as_markdown
 
         return save(as_markdown(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write the result as JSON; the part `result` is equal to the byte for equal runs."""
+        """Write the result as JSON; the part `result` is equal to the byte for equal runs.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The JSON.
+        """
         return write("SFITResult", self._content(), self.run, path)
 
     @classmethod
     def from_json(cls, source: str | Path) -> SFITResult:
-        """Read a result from a file, or from the text that `to_json` returned."""
+        """Read a result from a file, or from the text that `to_json` returned.
+
+        Parameters
+        ----------
+        source : path or str
+            The file, or the JSON itself.
+
+        Returns
+        -------
+        SFITResult
+            Equal to the one that was written.
+        """
         content, run = read(source, "SFITResult")
         with as_written():
             return cls._from_content(content, run)

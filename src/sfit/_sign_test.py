@@ -134,13 +134,14 @@ def power(n: int, probability: float, alpha: float = 0.05) -> float:
     Returns
     -------
     float
-        :math:`P(B_p \ge c)` for :math:`B_p \sim \mathrm{Bin}(n, p)`, where `c` is the smallest
-        count with :math:`P(B_{1/2} \ge c) < \alpha`.
+        Between 0 and 1.
 
     Notes
     -----
-    Section 2.2 of the paper, and Dixon and Mood (1946). The true size of the test is ``power(n,
-    0.5, alpha)``; it is below `alpha` because the binomial law is discrete.
+    It is :math:`P(B_p \ge c)` for :math:`B_p \sim \mathrm{Bin}(n, p)`, where c is the smallest
+    count with :math:`P(B_{1/2} \ge c) < \alpha`: section 2.2 of the paper, and Dixon and Mood
+    (1946). The true size of the test is ``power(n, 0.5, alpha)``; it is below `alpha` because the
+    binomial law is discrete.
 
     Examples
     --------
@@ -156,7 +157,7 @@ def power(n: int, probability: float, alpha: float = 0.05) -> float:
 
 
 def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> int:
-    """Number of held-out rows from which the sign test has at least the wanted power.
+    r"""Number of held-out rows from which the sign test has at least the wanted power.
 
     Parameters
     ----------
@@ -175,7 +176,9 @@ def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> 
 
     Notes
     -----
-    Section 2.2 of the paper recommends several thousand rows; this says how many.
+    Section 2.2 of the paper recommends several thousand rows; this says how many: the smallest
+    :math:`n` with :math:`P(B_p \ge c_m) \ge \text{power}` for every :math:`m \ge n`, where
+    :math:`B_p \sim \mathrm{Bin}(m, p)` and :math:`c_m` is the critical count of m rows.
 
     Examples
     --------

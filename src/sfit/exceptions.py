@@ -5,6 +5,7 @@ SFITError
 ├── DataError (ValueError)               the rows cannot be used as they are
 ├── ModelError (ValueError)              the model, or what it returned, cannot be used
 ├── BetaError (ValueError)               no beta up to `max_beta` is sufficient
+├── CheckpointError (ValueError)         a checkpoint is of another run, damaged, or not writable
 └── MissingDependencyError (ImportError) an optional library is not installed
 
 SFITWarning (UserWarning)                the answer is right, but read this
@@ -25,32 +26,119 @@ __all__ = [
 
 
 class SFITError(Exception):
-    """Base class of every error that sfit raises on purpose."""
+    """Base class of every error that sfit raises on purpose.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> try:
+    ...     sfit.power(100, 2.0)
+    ... except sfit.exceptions.SFITError as error:
+    ...     print(error)
+    probability must lie between 0 and 1; got 2.0.
+    """
 
 
 class ArgumentError(SFITError, ValueError):
-    """An argument is out of range, unknown, or does not fit the others."""
+    """An argument is out of range, unknown, or does not fit the others.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> sfit.power(100, 2.0)
+    Traceback (most recent call last):
+        ...
+    sfit.exceptions.ArgumentError: probability must lie between 0 and 1; got 2.0.
+    """
 
 
 class DataError(SFITError, ValueError):
-    """The rows cannot be used as they are."""
+    """The rows cannot be used as they are.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(1000, random_state=0)
+    >>> model = sfit.simulate.interactions_mean
+    >>> sfit.feature_significance(model, X, y[:10])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    sfit.exceptions.DataError: y and X must have the same number of rows; ...
+    """
 
 
 class ModelError(SFITError, ValueError):
-    """The model, or what it returned, cannot be used."""
+    """The model, or what it returned, cannot be used.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(1000, random_state=0)
+    >>> sfit.feature_significance(5, X, y)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    sfit.exceptions.ModelError: model must be a fitted model ...
+    """
 
 
 class BetaError(SFITError, ValueError):
-    """No beta up to `max_beta` keeps the random models at the level."""
+    """No beta up to `max_beta` keeps the random models at the level.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(1000, random_state=0)
+    >>> model = sfit.simulate.interactions_mean
+    >>> sfit.choose_beta(model, X, y, random_model=lambda rng: model)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    sfit.exceptions.BetaError: no beta up to max_beta=0.1 ...
+    """
 
 
 class CheckpointError(SFITError, ValueError):
-    """A checkpoint file is of another run, damaged, or cannot be written."""
+    """A checkpoint file is of another run, damaged, or cannot be written.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(1000, random_state=0)
+    >>> try:
+    ...     sfit.feature_significance(
+    ...         sfit.simulate.interactions_mean,
+    ...         X,
+    ...         y,
+    ...         checkpoint="no/such/folder/run.sqlite",
+    ...         checkpoint_key="the true formula",
+    ...     )
+    ... except sfit.exceptions.CheckpointError as error:
+    ...     print(str(error).partition(" (")[0])
+    checkpoint 'no/such/folder/run.sqlite' cannot be written or read
+    """
 
 
 class MissingDependencyError(SFITError, ImportError):
-    """An optional library is not installed; the message names the extra."""
+    """An optional library is not installed; the message names the extra.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> issubclass(sfit.exceptions.MissingDependencyError, ImportError)
+    True
+    """
 
 
 class SFITWarning(UserWarning):
-    """The answer is right, but something about it deserves a look."""
+    """The answer is right, but something about it deserves a look.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(4, random_state=0)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     result = sfit.feature_significance(sfit.simulate.interactions_mean, X, y)
+    >>> caught[0].category.__name__
+    'SFITWarning'
+    """

@@ -24,7 +24,6 @@ from sklearn.utils.validation import (
 from sfit._arguments import as_seed, check_flag, check_level
 from sfit._feature_significance import feature_significance
 from sfit._features import positions_of
-from sfit._result import SFITResult
 from sfit._rows import as_table, as_vector, column_names
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import as_view
@@ -33,7 +32,7 @@ __all__ = ["SFITSelector"]
 
 
 class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
-    """Keep the features that a model significantly uses.
+    r"""Keep the features that a model significantly uses.
 
     A clone of the estimator is fitted on a part of the rows and tested on the rest; a prefit model
     is tested on all of them. Features that are significant at any order are kept.
@@ -46,11 +45,13 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Whether the estimator is fitted already, on other rows.
     test_size : float, default=0.5
         Share of the rows to test on.
-    loss, alpha, beta, max_order, correction, groups, partners, n_partners, strict
-        As for `feature_significance`.
+    loss, alpha, beta, max_order, correction : as in `feature_significance`
+        How the test decides.
     reference : str, number, mapping, row or data set, optional
         As for `feature_significance`; by default the means of the rows that the clone was fitted on
         (of all rows for a prefit model).
+    groups, partners, n_partners, strict : as in `feature_significance`
+        Which sets are tested.
     n_jobs : int, optional
         Number of joblib workers for the test.
     random_state : int, optional
@@ -72,7 +73,8 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     Notes
     -----
     Section 4 of the paper selects the features of a credit model like this, and fits it anew on
-    them.
+    them. Kept is :math:`\mathcal{S}_1 \cup \ldots \cup \mathcal{S}_m` for ``max_order`` m: the
+    members of every significant set.
 
     Examples
     --------
@@ -170,7 +172,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 ) from error
             tested = (_safe_indexing(X, held_out), _safe_indexing(y, held_out))
             reference = X_fit if reference is None else reference
-        self.result_: SFITResult = feature_significance(  # type: ignore[assignment]
+        self.result_ = feature_significance(
             self.estimator_,
             *tested,
             loss=self.loss,
@@ -227,7 +229,13 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return self.support_
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Parameters of `fit` go to the estimator's `fit`."""
+        """Say where parameters of `fit` go: to the estimator's `fit`.
+
+        Returns
+        -------
+        MetadataRouter
+            As scikit-learn asks for.
+        """
         return MetadataRouter(owner=self).add(
             estimator=self.estimator,
             method_mapping=MethodMapping().add(caller="fit", callee="fit"),

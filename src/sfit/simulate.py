@@ -19,7 +19,7 @@ __all__ = ["correlated", "interactions", "interactions_mean"]
 def interactions(
     n: int, *, noise: float = 0.01, random_state: Any = None
 ) -> tuple[pd.DataFrame, Array]:
-    r"""Rows of section 3: two features matter alone, three through pairs, two not at all.
+    r"""Draw the rows of section 3: two features matter alone, three in pairs, two not at all.
 
     Parameters
     ----------
@@ -35,7 +35,11 @@ def interactions(
     X : DataFrame of shape (n, 7)
         Independent standard normal features `X1` to `X7`.
     y : ndarray of shape (n,)
-        :math:`Y = 3 + 4 X_1 + X_1 X_2 + 3 X_3^2 + 2 X_4 X_5 + \epsilon`.
+        What is observed.
+
+    Notes
+    -----
+    Section 3 of the paper: :math:`Y = 3 + 4 X_1 + X_1 X_2 + 3 X_3^2 + 2 X_4 X_5 + \epsilon`.
 
     Examples
     --------
@@ -52,7 +56,7 @@ def interactions(
 
 
 def interactions_mean(X: Any) -> Array:
-    """The true regression function of section 3: the perfect model of `interactions`.
+    r"""The true regression function of section 3: the perfect model of `interactions`.
 
     Parameters
     ----------
@@ -63,6 +67,10 @@ def interactions_mean(X: Any) -> Array:
     -------
     ndarray of shape (n,)
         The expected outcome of each row.
+
+    Notes
+    -----
+    Section 3 of the paper: :math:`\mu(x) = 3 + 4 x_1 + x_1 x_2 + 3 x_3^2 + 2 x_4 x_5`.
 
     Examples
     --------
@@ -84,7 +92,7 @@ def interactions_mean(X: Any) -> Array:
 def correlated(
     n: int, *, correlation: float = 0.85, noise_variance: float = 10.0, random_state: Any = None
 ) -> tuple[pd.DataFrame, Array]:
-    r"""Rows of section 1: two features that matter equally and say almost the same.
+    r"""Draw the rows of section 1: two features that matter equally and say almost the same.
 
     Parameters
     ----------
@@ -102,7 +110,12 @@ def correlated(
     X : DataFrame of shape (n, 2)
         The features `X1` and `X2`.
     y : ndarray of shape (n,)
-        :math:`Y = 2 + X_1 + X_2 + \epsilon`.
+        What is observed.
+
+    Notes
+    -----
+    Section 1 of the paper: :math:`Y = 2 + X_1 + X_2 + \epsilon`. The paper writes the noise as
+    N(0, 10); read as a variance it gives the paper's numbers.
 
     Examples
     --------

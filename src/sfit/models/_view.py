@@ -27,12 +27,26 @@ Task = Literal["regression", "classification"]
 
 @dataclass(frozen=True)
 class Dense:
-    """A feed-forward network; a linear model is one layer."""
+    """A feed-forward network; a linear model is one layer.
+
+    Attributes
+    ----------
+    layers : tuple of (weights, biases, activation)
+        Per layer: weights (inputs, units), biases (units,), and the name of the activation.
+    output : str
+        What turns the last layer into predictions: "identity", "sigmoid", "softmax" or "exp".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfit.models import Dense
+    >>> line = Dense(((np.array([[4.0], [0.0]]), np.array([3.0]), "identity"),), "identity")
+    >>> len(line.layers), line.output
+    (1, 'identity')
+    """
 
     layers: tuple[tuple[Array, Array, str], ...]
-    """Per layer: weights (inputs, units), biases (units,), and the name of the activation."""
     output: str
-    """What turns the last layer into predictions: "identity", "sigmoid", "softmax" or "exp"."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +55,39 @@ class Trees:
 
     A row goes left at a node when ``value <= threshold`` (``value < threshold`` where `strict`),
     both rounded to `dtype` first. Node numbers are global; leaves have ``left = -1``.
+
+    Attributes
+    ----------
+    roots : array of int
+        The first node of each tree.
+    feature, threshold, left, right : arrays, one entry per node
+        What is asked, and where a row goes then.
+    missing_left : array of bool
+        Whether a missing value goes left.
+    categorical : array of bool
+        Whether the split asks for membership in a set of categories (its threshold means nothing).
+    dtype : dtype
+        The float type that values and thresholds are compared in.
+    strict : bool
+        Whether equal values go right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfit.models import Trees
+    >>> stump = Trees(
+    ...     roots=np.array([0]),
+    ...     feature=np.array([0, -1, -1]),
+    ...     threshold=np.array([0.5, 0.0, 0.0]),
+    ...     left=np.array([1, -1, -1]),
+    ...     right=np.array([2, -1, -1]),
+    ...     missing_left=np.zeros(3, dtype=bool),
+    ...     categorical=np.zeros(3, dtype=bool),
+    ...     dtype=np.dtype(np.float64),
+    ...     strict=False,
+    ... )
+    >>> int((stump.left >= 0).sum())  # one split
+    1
     """
 
     roots: Array
@@ -50,8 +97,6 @@ class Trees:
     right: Array
     missing_left: Array
     categorical: Array
-    """Whether the split asks for membership in a set of categories (its threshold means
-    nothing)."""
     dtype: np.dtype[Any]
     strict: bool
 
@@ -61,21 +106,46 @@ class ModelView:
     """What sfit needs of a fitted model, whatever library it comes from.
 
     Adapters subclass this, give `predict`, and where they can `structure` and `randomize`.
+
+    Attributes
+    ----------
+    task : {"regression", "classification"}
+        What the model predicts.
+    classes : array or None
+        The labels, in the order of the columns of `predict`; None for regression, or if unknown.
+    names : tuple of str or None
+        The columns the model was fitted on, where it remembers them.
+    width : int or None
+        How many columns the model was fitted on, where it remembers.
+    categorical : frozenset of int
+        Columns that the model itself treats as categories, though they may look like numbers.
+    threads_only : bool
+        Whether the view cannot be sent to another process.
+    remedy : str
+        What the user can do when the output is not what the task asks for: the wrapper to use.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import sfit
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Line(sfit.models.ModelView):
+    ...     slope: float
+    ...
+    ...     def predict(self, Z):
+    ...         return 3 + self.slope * Z[:, 0]
+    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
+    >>> sfit.feature_significance(Line(task="regression", slope=4.0), X, y).selected
+    ('X1',)
     """
 
     task: Task
     classes: Array | None = None
-    """The labels, in the order of the columns of `predict`; None for regression, or if unknown."""
     names: tuple[str, ...] | None = None
-    """The columns the model was fitted on, where it remembers them."""
     width: int | None = None
-    """How many columns the model was fitted on, where it remembers."""
     categorical: frozenset[int] = frozenset()
-    """Columns that the model itself treats as categories, though they may look like numbers."""
     threads_only: bool = False
-    """Whether the view cannot be sent to another process."""
     remedy: str = ""
-    """What the user can do when the output is not what the task asks for: the wrapper to use."""
 
     @property
     def structure(self) -> Dense | Trees | None:
@@ -85,21 +155,57 @@ class ModelView:
     def encode(self, X: Any) -> Any:
         """From the user's rows to the rows that are masked and handed to `predict`.
 
-        By default an array where all columns are numbers, and a pandas frame otherwise.
+        Parameters
+        ----------
+        X : array or frame
+            The user's rows.
+
+        Returns
+        -------
+        array or frame
+            By default an array where all columns are numbers, and a pandas frame otherwise.
         """
         table = numbers(as_table(X))
         return table.to_pandas() if is_frame(table) else table
 
     def predict(self, Z: Any) -> Array:
-        """Predictions (m,) or (m, outputs); for classification probabilities (m, classes)."""
+        """Ask the model.
+
+        Parameters
+        ----------
+        Z : array or frame
+            Rows as `encode` returned them.
+
+        Returns
+        -------
+        array
+            Predictions (m,) or (m, outputs); for classification probabilities (m, classes).
+        """
         raise NotImplementedError
 
     def fingerprint(self) -> str | None:
-        """A text by which another process knows the model again; None where there is none."""
+        """A text by which another process knows the model again.
+
+        Returns
+        -------
+        str or None
+            None where there is none.
+        """
         return stable_hash(self)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
-        """A copy with the same structure and random parameters; the model is left as it is."""
+        """A copy with the same structure and random parameters; the model is left as it is.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            What the parameters are drawn with.
+
+        Returns
+        -------
+        ModelView
+            The random model.
+        """
         raise ModelError(
             f"{type(self).__name__} does not know how to draw a random copy of this model: pass "
             "random_model=callable(rng) -> model, for instance a refit on shuffled y."

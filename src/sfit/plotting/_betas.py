@@ -45,6 +45,21 @@ class BetaCurveDisplay:
         Where it was drawn.
     curve_, level_, choice_
         The lines drawn.
+
+    Notes
+    -----
+    Section 2.2 of the paper: beta is the smallest at which the curve is below alpha.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sfit.plotting import BetaCurveDisplay
+    >>> X, y = sfit.simulate.interactions(4000, random_state=0)
+    >>> model = LinearRegression().fit(X[:2000], y[:2000])
+    >>> choice = sfit.choose_beta(model, X[2000:], y[2000:], random_state=0)
+    >>> BetaCurveDisplay(choice).plot().ax_.get_xlabel()
+    'beta'
     """
 
     def __init__(self, choice: BetaChoice) -> None:
@@ -52,7 +67,20 @@ class BetaCurveDisplay:
 
     @classmethod
     def from_result(cls, result: SFITResult, *, ax: Any = None) -> BetaCurveDisplay:
-        """Draw how the beta of a result was chosen, where it was: ``beta="auto"``."""
+        """Draw how the beta of a result was chosen, where it was: ``beta="auto"``.
+
+        Parameters
+        ----------
+        result : SFITResult
+            What was found.
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        BetaCurveDisplay
+            The display, drawn.
+        """
         if result.beta_choice is None:
             raise ArgumentError(
                 "this result has no curve: its beta was given. Test with beta='auto', or plot what "
@@ -152,7 +180,22 @@ class SignificanceBetaDisplay:
     def from_result(
         cls, result: SFITResult, *, max_sets: int = MOST_SETS, ax: Any = None
     ) -> SignificanceBetaDisplay:
-        """Draw a result; see `SignificanceBetaDisplay` and `plot`."""
+        """Draw a result; see `SignificanceBetaDisplay` and `plot`.
+
+        Parameters
+        ----------
+        result : SFITResult
+            What was found.
+        max_sets : int, default=25
+            Sets to draw.
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        SignificanceBetaDisplay
+            The display, drawn.
+        """
         return cls(result, max_sets).plot(ax=ax)
 
     @property

@@ -103,10 +103,12 @@ class DeltaDisplay:
 
         Parameters
         ----------
-        model, X, y, features, loss, alpha, beta, reference, always_on
-            As in `feature_significance`, at first order.
+        model, X, y : as in `feature_significance`
+            The fitted model and held-out rows, in memory.
         feature : str or int
             The feature to look at: a column of X, by its name (or number, without names).
+        features, loss, alpha, beta, reference, always_on : as in `feature_significance`
+            How its test at first order is made.
         ax : matplotlib axes, optional
             Where to draw.
 

@@ -74,7 +74,22 @@ class ImportanceDisplay:
     def from_result(
         cls, result: SFITResult, *, max_sets: int = MOST_SETS, ax: Any = None
     ) -> ImportanceDisplay:
-        """Draw a result; see `ImportanceDisplay` and `plot`."""
+        """Draw a result; see `ImportanceDisplay` and `plot`.
+
+        Parameters
+        ----------
+        result : SFITResult
+            What was found.
+        max_sets : int, default=25
+            Sets to draw.
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        ImportanceDisplay
+            The display, drawn.
+        """
         return cls(result, max_sets).plot(ax=ax)
 
     @property

@@ -92,7 +92,24 @@ class PartsDisplay:
         max_parts: int = MOST_PARTS,
         ax: Any = None,
     ) -> PartsDisplay:
-        """Draw the parts of a result; see `PartsDisplay` and `plot`."""
+        """Draw the parts of a result; see `PartsDisplay` and `plot`.
+
+        Parameters
+        ----------
+        result : PartitionedResult
+            What was found.
+        max_features : int, default=25
+            Features to draw.
+        max_parts : int, default=8
+            Parts to draw.
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        PartsDisplay
+            The display, drawn.
+        """
         return cls(result, max_features, max_parts).plot(ax=ax)
 
     @property
@@ -147,7 +164,13 @@ class PartsDisplay:
         return self
 
     def drawn(self) -> list[tuple[str, list[SetTest]]]:
-        """Of each part its label and the tests drawn, from the top."""
+        """Of each part its label and the tests drawn, from the top.
+
+        Returns
+        -------
+        list of (str, list of SetTest)
+            In the order of the parts.
+        """
         return [
             (
                 f"{self.result.by} = {label}",

@@ -37,6 +37,13 @@ class Report:
         The page, in Markdown.
     seconds : float
         How long it took.
+
+    Examples
+    --------
+    >>> from sfit import studies
+    >>> report = studies.run("correlation", fast=True)
+    >>> print(str(report).splitlines()[0])
+    # Section 1: two correlated features
     """
 
     study: str
