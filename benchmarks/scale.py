@@ -175,9 +175,9 @@ alone.
 
 {table}
 
-- Peak resident memory of the largest run: {peak:.2f} GB, {peak_ok} the 1.5 GB that issue 5 asks for.
+- Peak resident memory of the largest run: {peak:.2f} GB, {peak_ok} the 1.5 GB that were asked for.
 - Rows per second and core (of CPU time), memory against disk: {ratio:.2f}, {ratio_ok} the 1.5 that
-  issue 5 asks for. Reading twice is part of it: one pass surveys the columns, one tests them, and the
+  were asked for. Reading twice is part of it: one pass surveys the columns, one tests them, and the
   gate is a third.
 - Growth with rows, from disk: over the {sizes} sizes seconds grow like rows to the power {slope:.3f}, {slope_ok}
   0.95 to 1.05.

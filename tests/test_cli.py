@@ -553,8 +553,6 @@ def test_demo():
 
 def test_report(folder, saved):
     """From a stored result, and along with a test: a page each."""
-    if not hasattr(sfit.SFITResult, "to_html"):
-        pytest.skip("results have no to_html yet")
     file, model, *_ = saved("joblib")
     for name, by in (("one", None), ("parts", "part")):
         result = sfit.feature_significance(model, rows(), "label", by=by)

@@ -249,6 +249,8 @@ def test_findings_of_other_results(nothing, parts, rows):
     first, second = describe(nothing)["finding"]
     assert first == "None of 3 features is significant."
     assert "on 0 of 100 rows, and 59 would be needed." in second
+    second = describe(nothing.at(correction="bonferroni"))["finding"][1]
+    assert "on 0 of 100 rows, and its p-value of 1 is 1 after the correction." in second
     assert describe(parts)["finding"] == [
         "X1 and X3 are significant in all 2 parts by part.",
         "No feature is significant in only some of them.",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from sfit._rows import hash_table
-from sfit._versions import _version
+from sfit._versions import version_of
 from sfit.exceptions import ArgumentError, CheckpointError
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def opened(
         "the model": known,
         "checkpoint_key": str(key),
         **data(),
-        "the version of sfit": _version("sfit"),
+        "the version of sfit": version_of("sfit"),
     }
     checkpoint = Checkpoint(path, about)
     try:

@@ -35,6 +35,7 @@ from sfit._select import (
     merge,
     narrow,
     order_statistics,
+    total,
 )
 from sfit._sign_test import Ranks, median_ranks
 from sfit._tally import Summary, pack, unpack
@@ -142,10 +143,8 @@ def _pass(
                 answers |= known
                 bar.update(len(known) * per_tile)
                 missing = [k for k in range(len(tasks)) if (numbers[-1], k) not in known]
-                if missing:
-                    jobs += [(number, missing)] if rows.read_once else [
-                        (number, [k]) for k in missing
-                    ]  # fmt: skip
+                together = [missing] if rows.read_once else [[k] for k in missing]
+                jobs += [(number, of_job) for of_job in together if of_job]
             calls = (
                 delayed(_answer)(
                     payload,
@@ -295,7 +294,7 @@ def _summary(question: Question, losses: Losses, windows: Windows, room: float) 
     rho = relative_improvement(base, full)
     positive = rho > beta
     differences = delta(base, full, positive, beta)
-    n_better = _total(full < base, counts)
+    n_better = total(full < base, counts)
     for_delta, for_rho = windows
     if counts is None and for_delta == EVERYTHING:
         for_delta = bracket_by_sample(differences, question.delta_ranks, question.n, room)
@@ -306,9 +305,9 @@ def _summary(question: Question, losses: Losses, windows: Windows, room: float) 
             for_rho = _improving(for_rho)
     return Summary(
         len(rho) if counts is None else int(counts.sum()),
-        _total(positive, counts),
+        total(positive, counts),
         n_better,
-        _total(base != 0, counts),
+        total(base != 0, counts),
         count(differences, for_delta, counts),
         count(rho, for_rho, counts) if question.rho_ranks else NOTHING,
     )
@@ -322,10 +321,6 @@ def _may_improve(question: Question, n_better: int, m: int, room: float) -> bool
 def _improving(window: Window) -> Window:
     """Only improvements matter for beta_max: where the c-th largest is none, it is not a number."""
     return Window(max(window.low, _ABOVE_ZERO), window.high)
-
-
-def _total(where: Array, weights: Array | None) -> int:
-    return int(np.count_nonzero(where) if weights is None else weights[where].sum())
 
 
 def _merged(question: Question, summaries: Sequence[Summary], room: float) -> Summary:

@@ -1,7 +1,7 @@
 """Everything that is settled before the first contrast: the view, the rows, the features, the loss.
 
 Arguments and data are checked before the model predicts anything, and the model's output on a probe
-of at most 1,000 rows before the real work starts.
+of at most 256 rows before the real work starts.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def count(values: Array, window: Window, weights: Array | None = None) -> Counte
     if window.low > window.high:
         return Counted(window, 0, values[:0])
     inside = values >= window.low
-    below = _total(inside, weights)
+    below = total(inside, weights)
     below = (len(values) if weights is None else int(weights.sum())) - below
     inside &= values <= window.high
     kept = None if weights is None else weights.compress(inside)
@@ -164,5 +164,6 @@ def _small(counted: Counted, n: int) -> Counted:
     return Counted(counted.window, counted.below, *np.unique(counted.values, return_counts=True))
 
 
-def _total(where: Array, weights: Array | None) -> int:
+def total(where: Array, weights: Array | None) -> int:
+    """How many values a mask holds, each of them once, or as often as `weights` say."""
     return int(np.count_nonzero(where) if weights is None else weights[where].sum())

@@ -25,10 +25,10 @@ def versions() -> dict[str, str]:
     """Versions of Python, of the required libraries, and of the optional ones that are loaded."""
     found = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
     for library in _LIBRARIES:
-        found[library] = _version(library)
+        found[library] = version_of(library)
     for module, distributions in _OPTIONAL:
         if module in sys.modules:
-            known = [_version(name) for name in distributions]
+            known = [version_of(name) for name in distributions]
             found[module] = next((number for number in known if number != "unknown"), "unknown")
     return found
 
@@ -47,7 +47,7 @@ def show_versions() -> None:
 
 
 @cache
-def _version(distribution: str) -> str:
+def version_of(distribution: str) -> str:
     try:
         return version(distribution)
     except PackageNotFoundError:

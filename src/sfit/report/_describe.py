@@ -97,11 +97,15 @@ def _finding(result: SFITResult) -> list[str]:
         return ["Nothing was tested."]
     if not found:
         nearest = max(result.tests, key=lambda test: (test.n_positive, test.statistic))
-        needed = int(critical_count(nearest.n, result.settings.alpha))
+        how_near = (
+            f"its p-value of {nearest.p_value:.3g} is {nearest.p_adjusted:.3g} after the correction"
+            if result.settings.correction
+            else f"{critical_count(nearest.n, result.settings.alpha):,} would be needed"
+        )
         return [
             f"None of {n} features is significant.",
             f"The nearest is {listed(nearest.term)}: the loss falls on {nearest.n_positive:,} of "
-            f"{nearest.n:,} rows, and {needed:,} would be needed.",
+            f"{nearest.n:,} rows, and {how_near}.",
         ]
     verb = "feature is" if n == 1 else "features is" if len(found) == 1 else "features are"
     significant = [test for test in result.tests if test.significant]

@@ -17,7 +17,6 @@ Array = npt.NDArray[Any]
 
 FEATURES = tuple(f"X{j}" for j in range(1, 8))
 INTERCEPT = "intercept"
-PAIRS = tuple((a, b) for i, a in enumerate(FEATURES) for b in FEATURES[i + 1 :])
 TRUE_FIRST = (("X1",), ("X3",))
 TRUE_PAIRS = (("X1", "X2"), ("X4", "X5"))
 
