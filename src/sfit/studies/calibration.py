@@ -285,11 +285,11 @@ def _moves(problem: Problem, fit: Fitted, noise: int) -> tuple[float, float, flo
 def _coverages(settings: Settings) -> Iterator[Coverage]:
     """Intervals for the median of X1's differences, the perfect model of section 3, beta = 0.01."""
     rng = np.random.default_rng([settings.seed, 2])
-    truth = float(np.median(_differences(settings.truth_rows, rng)))
+    truth = float(np.median(differences(settings.truth_rows, 0.01, rng)))
     for n in settings.coverage_rows:
         # Order statistics of many test sets of n rows.
         draws = np.sort(
-            _differences(settings.coverage_draws * n, rng).reshape(settings.coverage_draws, n)
+            differences(settings.coverage_draws * n, 0.01, rng).reshape(settings.coverage_draws, n)
         )
         for kind in INTERVALS:
             level = ranks(n, settings.alpha, kind)
@@ -300,11 +300,12 @@ def _coverages(settings: Settings) -> Iterator[Coverage]:
             yield Coverage(kind, n, level.low, level.high, float(law), observed, width)
 
 
-def _differences(n: int, rng: np.random.Generator) -> Array:
+def differences(n: int, beta: float, rng: np.random.Generator) -> Array:
+    """Of X1 alone over nothing, the perfect model of section 3."""
     X, y = interactions(n, random_state=rng)
     shown = X.to_numpy() * np.array([1, 0, 0, 0, 0, 0, 0])
     base, full = np.abs(y - 3.0), np.abs(y - interactions_mean(shown))
-    return delta(base, full, relative_improvement(base, full), 0.01)
+    return delta(base, full, relative_improvement(base, full) > beta, beta)
 
 
 # --- the page ---------------------------------------------------------------------------
