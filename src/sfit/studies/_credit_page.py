@@ -342,9 +342,9 @@ def _wholes(result: Result) -> str:
             "LightGBM": [trees.variables["all"] for trees in result.trees],
             "LightGBM, PAY at 1": [trees.variables[LATE] for trees in result.trees],
         }
-    rows = [
-        (name, *(sum(name in found for found in seeds) for seeds in sources.values()))
+    counts = {
+        name: [sum(name in found for found in seeds) for seeds in sources.values()]
         for name in data.COLUMNS
-    ]
-    rows.sort(key=lambda row: -sum(row[1:]))
-    return table(("variable", *sources), rows)
+    }
+    most = sorted(counts, key=lambda name: -sum(counts[name]))
+    return table(("variable", *sources), [(name, *counts[name]) for name in most])
