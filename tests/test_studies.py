@@ -231,6 +231,25 @@ def test_the_correlation_study_counts_as_the_library_does():
             assert [one.n_positive for one in result.tests] == improved[place, test].tolist()
 
 
+def test_the_calibration_study_covers_the_librarys_median():
+    """Its differences are those of the perfect model, and its intervals cover as the law says."""
+    from sfit.studies import calibration
+
+    X, y = sfit.simulate.interactions(500, random_state=np.random.default_rng(4))
+    perfect = sfit.models.function_model(sfit.simulate.interactions_mean, task="regression")
+    [x1, *_] = sfit.feature_significance(perfect, X, y, reference=0.0, beta=0.01).tests
+    own = calibration.differences(500, 0.01, np.random.default_rng(4))
+    assert np.median(own) == pytest.approx(x1.statistic)
+    assert np.sum(own > 0) == x1.n_positive
+
+    settings = replace(calibration.FAST, coverage_rows=(44, 200), coverage_draws=2_000)
+    for one in calibration._coverages(settings):
+        # Four standard deviations of the share; the truth is known to far better.
+        error = 4 * np.sqrt(one.exact * (1 - one.exact) / settings.coverage_draws)
+        assert one.observed == pytest.approx(one.exact, abs=error)
+        assert one.mean_width > 0
+
+
 def test_the_comparison_of_two_models_is_loco():
     """Statistic, interval and p-value of `loco_significance`."""
     from sfit.studies.loco import compare

@@ -346,5 +346,5 @@ def _wholes(result: Result) -> str:
         name: [sum(name in found for found in seeds) for seeds in sources.values()]
         for name in data.COLUMNS
     }
-    often = sorted(counts, key=lambda name: -sum(counts[name]))
-    return table(("variable", *sources), [(name, *counts[name]) for name in often])
+    most = sorted(counts, key=lambda name: -sum(counts[name]))
+    return table(("variable", *sources), [(name, *counts[name]) for name in most])
