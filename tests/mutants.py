@@ -163,7 +163,7 @@ def survives(name, tests):
     signal.signal(signal.SIGPROF, stop)
     for seconds, item in tests:
         # A mutant may loop for ever; and once more in whatever catches the first exception.
-        signal.setitimer(signal.ITIMER_PROF, 2 + 10 * seconds, 1.0)
+        signal.setitimer(signal.ITIMER_PROF, 0.5 + 10 * seconds, 0.5)
         try:
             if not passes(item):
                 return False

@@ -81,6 +81,7 @@ def test_critical_count_is_elementwise():
     np.testing.assert_array_equal(
         critical_count(n, 0.05), [critical_count(int(one), 0.05) for one in n]
     )
+    assert critical_count(n, 0.05).dtype == critical_count(10, 0.05).dtype == np.int64
 
 
 @given(st.integers(1, 250), ALPHAS)
