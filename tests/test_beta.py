@@ -345,17 +345,43 @@ def test_the_error_shows_the_curve_in_full():
 
 
 def test_too_few_rows_for_a_choice_are_told():
-    """With 4 rows nothing can reject; the warning says that it is about beta, and points here."""
+    """With 4 rows nothing can reject; the warning says that it is about beta."""
     X, y = few_rows()
-    with pytest.warns(
-        sfit.exceptions.SFITWarning, match="^choosing beta: 4 rows are too few"
-    ) as seen:
+    with pytest.warns(sfit.exceptions.SFITWarning, match="^choosing beta: 4 rows are too few"):
         choice = sfit.choose_beta(
             lambda rows: rows["a"].to_numpy(), X[:4], y[:4], n_models=1,
             random_model=lambda rng: lambda rows: rows["a"].to_numpy(),
         )  # fmt: skip
     assert choice.beta == 0.0
+
+
+def test_the_warning_points_at_the_call():
+    """Not at the inside of the package."""
+    X, y = few_rows()
+    with pytest.warns(sfit.exceptions.SFITWarning) as seen:
+        sfit.choose_beta(
+            lambda rows: rows["a"].to_numpy(), X[:4], y[:4], n_models=1,
+            random_model=lambda rng: lambda rows: rows["a"].to_numpy(),
+        )  # fmt: skip
     assert seen[0].filename == __file__
+
+
+def test_rows_are_set_aside_at_random():
+    """A quarter of 40 rows chooses, by the seed; the others are tested, in their order."""
+    X, y = few_rows()
+
+    def model(rows):
+        return rows["a"].to_numpy()
+
+    result = sfit.feature_significance(
+        model, X, y, beta="auto", random_model=weights_of(0.0, 0.0, 0.0), random_state=3,
+        validation_fraction=0.25, reference=0.0,
+    )  # fmt: skip
+    assert (result.beta_choice.n_rows, result.beta_choice.beta) == (10, 0.0)
+    tested = np.sort(np.random.default_rng([3, 1]).permutation(40)[10:])
+    again = sfit.feature_significance(model, X.iloc[tested], y[tested], beta=0.0, reference=0.0)
+    assert repr(result.tests) == repr(again.tests)
+    assert result.tests[0].n == 30
 
 
 @pytest.mark.parametrize(

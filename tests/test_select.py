@@ -210,6 +210,7 @@ def test_merging_by_hand():
     assert says(merge([left, weighed])) == (Window(1.0, 9.0), 0, [1.0, 2.0, 3.0, 5.0], [1, 7, 7, 1])
     whole = merge([count(np.array([2.0, 1.0]), EVERYTHING)])
     assert says(whole) == (EVERYTHING, 0, [1.0, 2.0], [1, 1])
+    assert whole.counts.dtype == np.int64
     assert merge([left, weighed]).counts.dtype == merge([left, right]).counts.dtype == np.int64
     assert says(merge([NOTHING])) == (EVERYTHING, 0, [], [])
 
