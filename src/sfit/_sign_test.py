@@ -84,7 +84,7 @@ def ranks(n: int, alpha: float, interval: str) -> Ranks:
     half_width = float(norm.ppf(1 - alpha / 2)) * math.sqrt(n) / 2
     low = math.floor((n + 1) / 2 - half_width)
     high = math.ceil((n + 1) / 2 + half_width)
-    return Ranks(min(max(low, 1), n), min(max(high, 1), n), lower, critical, 1.0 - alpha)
+    return Ranks(max(low, 1), min(high, n), lower, critical, 1.0 - alpha)
 
 
 def median_ranks(n: int) -> tuple[int, int]:
