@@ -309,6 +309,13 @@ def test_messages_about_losses_word_for_word():
         "float64."
     )
 
+    def words(y, prediction):
+        return np.array(["a", "b"], dtype=object)
+
+    assert message_of(words) == (
+        "loss 'words' must return one number per row: expected shape (2,), got (2,) of dtype object."
+    )
+
     def infinite(y, prediction):
         return np.where(y > 1, np.inf, y)
 
