@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPRegressor
 
 import sfit
 from sfit._beta import smallest_sufficient
-from sfit.exceptions import ArgumentError, BetaError, ModelError
+from sfit.exceptions import ArgumentError, BetaError, CheckpointError, ModelError
 
 
 def rows(n=600, seed=0):
@@ -243,3 +243,223 @@ def test_losses_below_zero_have_no_beta():
     model = LinearRegression().fit(X, y)
     with pytest.raises(sfit.exceptions.DataError, match="below zero"):
         sfit.choose_beta(model, X, y, loss=lambda y, p: np.abs(y - p) - 5, max_beta=1.0)
+
+
+# ------------------------------------------------------------------------ each argument, on few rows
+
+
+def weights_of(*weights):
+    """A random model that is not random: it always has these weights."""
+    return lambda rng: lambda rows: np.asarray(rows, dtype=float) @ np.array(weights)
+
+
+def few_rows():
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc"))
+    return X, (X["a"] + 0.2 * rng.normal(size=40)).to_numpy()
+
+
+def chosen(**changed):
+    """A choice by two random models that are as good as any: all of a's tests reject."""
+    X, y = few_rows()
+    options = {"n_models": 2, "max_beta": 1.0, "random_model": weights_of(1.0, 0.0, 0.0)}
+    options |= {"random_state": 0, "reference": 0.0} | changed
+    return sfit.choose_beta(lambda rows: np.asarray(rows)[:, 0], X, y, **options)
+
+
+def threshold_of(column, center=0.0, loss=np.abs, alpha=0.05):
+    """The c-th largest relative improvement when a column is revealed to the model that is it."""
+    X, y = few_rows()
+    base, full = loss(y - center), loss(y - X[column].to_numpy())
+    critical = next(c for c in range(42) if binom.sf(c - 1, 40, 0.5) < alpha)
+    return float(np.sort((base - full) / base)[::-1][critical - 1])
+
+
+def test_thresholds_by_hand():
+    """The feature that is the model has the threshold computed here; the others have none."""
+    choice = chosen()
+    assert choice.thresholds == (pytest.approx((threshold_of("a"), 0, 0)),) * 2
+    assert choice.beta == pytest.approx(threshold_of("a"))
+    assert (choice.alpha, choice.n_rows, choice.n_models) == (0.05, 40, 2)
+    assert (choice.grid, choice.seed, choice.feature_names) == (None, 0, ("a", "b", "c"))
+
+
+def test_every_argument_reaches_the_test():
+    """Level, loss, reference, features, groups and columns that stay on."""
+    strict = chosen(alpha=0.001)
+    assert strict.thresholds[0][0] == pytest.approx(threshold_of("a", alpha=0.001))
+    assert strict.alpha == 0.001
+    squared = chosen(loss="squared_error")
+    assert squared.thresholds[0][0] == pytest.approx(threshold_of("a", loss=np.square))
+    moved = chosen(reference=0.5)
+    assert moved.thresholds[0][0] == pytest.approx(threshold_of("a", center=0.5))
+    fewer = chosen(features=["b", "a"], random_model=weights_of(0.0, 1.0))
+    assert fewer.feature_names == ("b", "a")
+    assert fewer.thresholds[0] == pytest.approx((0, threshold_of("a")))
+    grouped = chosen(groups={"ab": ["a", "b"]})
+    assert grouped.feature_names == ("ab", "c")
+    assert grouped.thresholds[0] == pytest.approx((threshold_of("a"), 0))
+    shown = chosen(always_on=["a"])
+    assert (shown.feature_names, shown.thresholds[0]) == (("b", "c"), (0.0, 0.0))
+    assert shown.beta == 0.0
+
+
+def test_random_models_are_drawn_one_by_one():
+    """Each with a generator of its own, from the seed; as many as were asked for."""
+    drawn = []
+
+    def random_model(rng):
+        drawn.append(rng.random())
+        return lambda rows: np.asarray(rows)[:, 0]
+
+    chosen(random_model=random_model, n_models=3, random_state=5)
+    children = np.random.SeedSequence(5).spawn(3)
+    assert drawn == [np.random.default_rng(child).random() for child in children]
+
+
+def test_a_grid_rounds_up():
+    """The smallest of the grid that is sufficient; itself where it is on it."""
+    exact = threshold_of("a")
+    assert chosen(grid=[0.9999, 0.0, exact + 1e-3]).beta == exact + 1e-3
+    on_it = chosen().beta
+    assert chosen(grid=[0.9999, on_it]).beta == on_it
+    assert sorted(chosen(grid=[0.9999, on_it]).grid) == [on_it, 0.9999]
+
+
+def test_the_error_shows_the_curve_in_full():
+    """What was asked, how often tests reject at each beta, and what can be done."""
+    exact = threshold_of("a")
+    head = (
+        "no beta up to max_beta=0.0625 keeps the share of rejections of 2 random models below "
+        "alpha=0.05; it is 0.333 at 0, 0.333 at 1e-06, 0.333 at 1e-05, 0.333 at 0.0001, "
+        "0.333 at 0.001, 0.333 at 0.01, 0.333 at 0.0625, 0.333 at 0.1. "
+    )
+    tail = "Raise max_beta, use more validation rows, or pass random_model."
+    with pytest.raises(BetaError) as caught:
+        chosen(max_beta=0.0625)
+    assert str(caught.value) == f"{head}The smallest sufficient beta is {exact:.3g}. {tail}"
+    with pytest.raises(BetaError) as caught:
+        chosen(max_beta=0.0625, grid=[0.001, 0.01])
+    assert str(caught.value) == head + tail
+    assert chosen(max_beta=chosen().beta).beta == chosen().beta
+
+
+def test_too_few_rows_for_a_choice_are_told():
+    """With 4 rows nothing can reject; the warning says that it is about beta."""
+    X, y = few_rows()
+    with pytest.warns(sfit.exceptions.SFITWarning, match="^choosing beta: 4 rows are too few"):
+        choice = sfit.choose_beta(
+            lambda rows: rows["a"].to_numpy(), X[:4], y[:4], n_models=1,
+            random_model=lambda rng: lambda rows: rows["a"].to_numpy(),
+        )  # fmt: skip
+    assert choice.beta == 0.0
+
+
+def test_the_warning_points_at_the_call():
+    """Not at the inside of the package."""
+    X, y = few_rows()
+    with pytest.warns(sfit.exceptions.SFITWarning) as seen:
+        sfit.choose_beta(
+            lambda rows: rows["a"].to_numpy(), X[:4], y[:4], n_models=1,
+            random_model=lambda rng: lambda rows: rows["a"].to_numpy(),
+        )  # fmt: skip
+    assert seen[0].filename == __file__
+
+
+def test_rows_are_set_aside_at_random():
+    """A quarter of 40 rows chooses, by the seed; the others are tested, in their order."""
+    X, y = few_rows()
+
+    def model(rows):
+        return rows["a"].to_numpy()
+
+    result = sfit.feature_significance(
+        model, X, y, beta="auto", random_model=weights_of(0.0, 0.0, 0.0), random_state=3,
+        validation_fraction=0.25, reference=0.0,
+    )  # fmt: skip
+    assert (result.beta_choice.n_rows, result.beta_choice.beta) == (10, 0.0)
+    tested = np.sort(np.random.default_rng([3, 1]).permutation(40)[10:])
+    again = sfit.feature_significance(model, X.iloc[tested], y[tested], beta=0.0, reference=0.0)
+    assert repr(result.tests) == repr(again.tests)
+    assert result.tests[0].n == 30
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("alpha", 1.5), ("alpha", 0), ("n_models", 0), ("n_models", 2.5), ("max_beta", -1.0),
+        ("n_jobs", "two"), ("progress", "yes"), ("fast", None), ("random_model", 3),
+        ("random_state", "x"), ("grid", [2.0]),
+    ],
+)  # fmt: skip
+def test_each_argument_is_checked_by_name(option, value):
+    """The message opens with the argument's name, or says it, and what was received."""
+    with pytest.raises(ArgumentError, match=option):
+        chosen(**{option: value})
+
+
+def test_a_failing_random_model_is_named_with_its_error():
+    """The user's own error is the cause."""
+
+    def random_model(rng):
+        raise KeyError("oh")
+
+    with pytest.raises(ModelError, match=r"^random_model failed: KeyError: 'oh'$") as caught:
+        chosen(random_model=random_model)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_progress_is_shown_per_random_model(capsys):
+    """One bar each, numbered from 1; none unless asked for."""
+    chosen()
+    assert capsys.readouterr().err == ""
+    chosen(progress=True)
+    shown = capsys.readouterr().err
+    assert "random model 1" in shown
+    assert "random model 2" in shown
+    assert "random model 0" not in shown
+
+
+def test_a_choice_goes_on_from_its_checkpoint(tmp_path):
+    """What was drawn and counted is not asked for again; another question is refused."""
+    X, y = few_rows()
+    model = LinearRegression().fit(X, y)
+    options = {"n_models": 2, "max_beta": 1.0, "checkpoint": tmp_path / "beta.sqlite"}
+    first = sfit.choose_beta(model, X, y, **options)
+    # Nothing told the seed: it is the checkpoint's.
+    assert sfit.choose_beta(model, X, y, **options) == first
+    for changed in (
+        {"alpha": 0.2},
+        {"n_models": 3},
+        {"loss": "squared_error"},
+        {"fast": False},
+        {"random_state": 1},
+    ):
+        with pytest.raises(CheckpointError, match=next(iter(changed))):
+            sfit.choose_beta(model, X, y, **(options | changed))
+    keyed = {**options, "checkpoint": tmp_path / "keyed.sqlite", "checkpoint_key": "one"}
+    drawn = {"random_model": lambda rng: model, "random_state": 0}
+    sfit.choose_beta(model, X, y, **keyed, **drawn)
+    with pytest.raises(CheckpointError, match="checkpoint_key"):
+        sfit.choose_beta(model, X, y, **(keyed | {"checkpoint_key": "two"}), **drawn)
+
+
+def test_rows_that_cannot_be_split_are_told():
+    """A fraction that leaves nothing on either side; a part without test rows."""
+    X, y = few_rows()
+    options = {"beta": "auto", "random_model": weights_of(0.0, 0.0, 0.0), "random_state": 0}
+
+    def model(rows):
+        return np.asarray(rows)[:, 0]
+
+    with pytest.raises(
+        sfit.exceptions.DataError, match=r"^1 rows cannot be split into validation and test rows\.$"
+    ):
+        sfit.feature_significance(model, X[:1], y[:1], **options)
+    # Of this seed's shuffled rows, the first is among those set aside.
+    labels = np.array(["rare"] + ["often"] * 39)
+    with pytest.raises(
+        sfit.exceptions.DataError,
+        match=r"^no test rows are left in part 'rare': pass validation=\(X, y\)\.$",
+    ):
+        sfit.feature_significance(model, X, y, by=labels, **(options | {"random_state": 1}))

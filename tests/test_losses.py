@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import sfit
-from sfit._losses import LOSSES, check_loss, choose_loss
+from sfit._losses import LOSSES, _sum, check_loss, choose_loss
 from sfit.exceptions import ArgumentError, DataError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -263,3 +263,107 @@ def test_names_are_checked_against_the_task():
         choose_loss("log_loss", "regression")
     assert choose_loss("auto", "regression").name == "absolute_error"
     assert choose_loss("auto", "classification").name == "log_loss"
+
+
+def test_rates_of_zero_are_refused_in_silence():
+    """Neither 0/0 nor 1/0 warns; the row is named, whatever was observed there."""
+    for y in (0.0, 1.0):
+        with pytest.raises(DataError, match=r"not finite at 1 row\(s\).*row 0, where it is nan"):
+            per_row("poisson", np.array([y]), np.array([0.0]))
+
+
+def test_sums_keep_what_plain_addition_loses():
+    """1 + 1e16 + 1 is 1e16 + 2, in any order of the columns."""
+    for columns in ([1.0, 1e16, 1.0], [1e16, 1.0, 1.0], [1.0, 1.0, 1e16]):
+        assert _sum(np.array([columns]))[0] == 1e16 + 2
+
+
+def test_a_probability_that_rounding_raised_above_one_costs_nothing():
+    """The loss is never negative."""
+    prediction = np.array([[1.0000001, 0.0]], dtype=np.float32)
+    assert per_row("log_loss", np.array([0]), prediction).tolist() == [0.0]
+
+
+def failing(y, prediction):
+    raise ZeroDivisionError("by nothing")
+
+
+def message_of(loss, y=(1.0, 2.0), signed=False):
+    y = np.array(y)
+    with pytest.raises(DataError) as caught:
+        choose_loss(loss, "regression")(y, np.zeros_like(y), lambda row: 70 + row, signed)
+    return str(caught.value)
+
+
+def test_messages_about_losses_word_for_word():
+    """What happened, at which of the user's rows, and what can be done."""
+    assert message_of(failing) == (
+        "loss 'failing' failed on 2 rows from row 70 on: ZeroDivisionError: by nothing"
+    )
+
+    def column(y, prediction):
+        return y[:, None]
+
+    assert message_of(column) == (
+        "loss 'column' must return one number per row: expected shape (2,), got (2, 1) of dtype "
+        "float64."
+    )
+
+    def words(y, prediction):
+        return np.array(["a", "b"], dtype=object)
+
+    assert message_of(words) == (
+        "loss 'words' must return one number per row: expected shape (2,), got (2,) of dtype object."
+    )
+
+    def infinite(y, prediction):
+        return np.where(y > 1, np.inf, y)
+
+    assert message_of(infinite, (0.0, 2.0, 3.0), signed=True) == (
+        "loss 'infinite' is not finite at 2 row(s); the first is row 71, where it is inf."
+    )
+
+    def negative(y, prediction):
+        return -y
+
+    assert message_of(negative, (0.0, 2.0)) == (
+        "loss 'negative' is below zero at 1 row(s); the first is row 71, where it is -2.0. With "
+        "beta > 0 the test asks for (1 - beta) times the base loss, which must shrink it: use a loss "
+        "that is never negative, or beta=0."
+    )
+
+
+def test_messages_about_names_word_for_word():
+    """All that is allowed, and what was received."""
+    with pytest.raises(ArgumentError) as caught:
+        check_loss(["auto"])
+    assert str(caught.value) == (
+        "loss must be one of 'auto', 'absolute_error', 'squared_error', 'poisson', 'log_loss', "
+        "'brier', 'zero_one', or a callable (y, prediction) -> one loss per row; got ['auto']."
+    )
+    with pytest.raises(ArgumentError) as caught:
+        choose_loss("poisson", "classification")
+    assert str(caught.value) == (
+        "loss='poisson' is for regression, but the model is one of classification: use 'log_loss', "
+        "'brier', 'zero_one', or say what the model is with sfit.models.function_model(f, task=...)."
+    )
+
+
+def test_a_loss_without_a_name_goes_by_its_type():
+    """An object that can be called."""
+
+    class Halved:
+        def __call__(self, y, prediction):
+            return np.abs(y - prediction) / 2
+
+    loss = choose_loss(Halved(), "regression")
+    assert (loss.name, loss.task) == ("Halved", None)
+
+
+def test_numbers_in_objects_are_numbers():
+    """An array of Python's own numbers is as good as one of doubles."""
+    loss = choose_loss(lambda y, p: np.array([1, 2.5], dtype=object), "regression")
+    losses = loss(np.zeros(2), np.zeros(2), int, signed=False)
+    assert (losses.dtype, losses.tolist()) == (np.float64, [1.0, 2.5])
+    for name in ("auto", *LOSSES, np.hypot):
+        check_loss(name)

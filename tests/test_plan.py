@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from reference import slow
 
 from sfit import _procedure
-from sfit._contrast import Contrast, Evidence, Reveal
+from sfit._contrast import Contrast, Evidence, Refit, Reveal
 from sfit._features import Features
-from sfit._procedure import Plan, sfit
+from sfit._procedure import Plan, set_test, sfit
 from sfit.exceptions import SFITWarning
 
 ROWS = 100
@@ -313,3 +313,12 @@ def test_a_costly_order_warns_with_the_number_of_sets(monkeypatch):
     many = [f"x{j}" for j in range(1_001)]
     with pytest.warns(SFITWarning, match="plans 1,001 sets"):
         run(plan_of(many, max_order=1, partners={j: [] for j in range(1_001)}), lambda one: 0)
+
+
+def test_a_refit_shows_everything_but_its_feature():
+    """What LOCO reports as the base of a test: all features that the other model was given."""
+    plan = plan_of("abc")
+    contrast = Contrast(frozenset({1}), Refit(1), shown(plan, "a", "b", "c"), 1, 0.0)
+    test = set_test(plan.features, contrast, evidence_of(SURE), 0.01, 0.02, 0.05)
+    assert (test.term, test.base) == (("b",), ("a", "c"))
+    assert (test.p_value, test.p_adjusted, test.significant) == (0.01, 0.02, True)

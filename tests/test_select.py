@@ -169,3 +169,109 @@ def test_order_statistics_are_read_from_merged_values_only():
     """Values as a tile kept them are not sorted; reading them would give a wrong answer."""
     with pytest.raises(TypeError, match="merge"):
         order_statistic(Counted(EVERYTHING, 0, np.array([2.0, 1.0])), 1)
+
+
+# ------------------------------------------------------------------------------------ by hand
+
+
+def says(counted):
+    """Everything that is known of a window."""
+    counts = None if counted.counts is None else counted.counts.tolist()
+    return counted.window, counted.below, counted.values.tolist(), counts
+
+
+def test_counting_keeps_what_lies_inside_only():
+    """Both ends belong to the window; what lies below is a number, what lies above is forgotten."""
+    values, window = np.array([3.0, 1.0, 2.0, 5.0, 4.0, 0.0]), Window(1.0, 4.0)
+    assert says(count(values, window)) == (window, 1, [3.0, 1.0, 2.0, 4.0], None)
+    weights = np.array([1, 2, 3, 4, 5, 6])
+    assert says(count(values, window, weights)) == (window, 6, [3.0, 1.0, 2.0, 4.0], [1, 2, 3, 5])
+    assert says(count(values, EVERYTHING)) == (EVERYTHING, 0, values.tolist(), None)
+    assert says(count(values, EVERYTHING, weights))[3] == weights.tolist()
+
+
+def test_many_values_are_kept_as_counts():
+    """From one more than is kept as it is, and more than an eighth of the rows."""
+    few, many = np.zeros(SORTED_ROWS), np.zeros(SORTED_ROWS + 1)
+    assert says(count(few, EVERYTHING)) == (EVERYTHING, 0, [0.0] * SORTED_ROWS, None)
+    assert says(count(many, EVERYTHING)) == (EVERYTHING, 0, [0.0], [SORTED_ROWS + 1])
+    window = Window(-1.0, 0.5)
+    inside = np.r_[many, np.full(7 * len(many), 1.0)]
+    assert says(count(inside, window)) == (window, 0, [0.0] * len(many), None)
+    assert says(count(inside[:-8], window)) == (window, 0, [0.0], [len(many)])
+    below = np.r_[many, np.full(10, -2.0)]
+    assert says(count(below, window)) == (window, 10, [0.0], [len(many)])
+    ones = np.ones(len(many), dtype=int)
+    assert says(count(many, EVERYTHING, ones))[3] == ones.tolist()
+
+
+def test_merging_by_hand():
+    """Values sorted and distinct, their numbers, and what lies below what windows have in common."""
+    left = count(np.array([1.0, 2.0, 2.0, 5.0]), Window(1.0, 9.0))
+    right = count(np.array([0.0, 2.0, 3.0, 9.0]), Window(0.0, 4.0))
+    assert says(merge([left, right])) == (Window(1.0, 4.0), 1, [1.0, 2.0, 3.0], [1, 3, 1])
+    weighed = count(np.array([2.0, 3.0]), Window(0.0, 9.0), np.array([5, 7]))
+    assert says(merge([left, weighed])) == (Window(1.0, 9.0), 0, [1.0, 2.0, 3.0, 5.0], [1, 7, 7, 1])
+    whole = merge([count(np.array([2.0, 1.0]), EVERYTHING)])
+    assert says(whole) == (EVERYTHING, 0, [1.0, 2.0], [1, 1])
+    assert whole.counts.dtype == np.int64
+    assert merge([left, weighed]).counts.dtype == merge([left, right]).counts.dtype == np.int64
+    assert says(merge([NOTHING])) == (EVERYTHING, 0, [], [])
+
+
+def test_narrowing_by_hand():
+    """What falls out at the lower end is counted; a window can only shrink, even to nothing."""
+    merged = merge([count(np.array([1.0, 2.0, 2.0, 3.0, 4.0]), Window(1.0, 4.0))])
+    assert says(narrow(merged, Window(2.0, 3.0))) == (Window(2.0, 3.0), 1, [2.0, 3.0], [2, 1])
+    assert says(narrow(merged, Window(0.0, 2.5))) == (Window(1.0, 2.5), 0, [1.0, 2.0], [1, 2])
+    assert says(narrow(merged, Window(3.5, 9.0))) == (Window(3.5, 4.0), 4, [4.0], [1])
+    again = narrow(narrow(merged, Window(2.0, 4.0)), Window(3.0, 3.0))
+    assert says(again) == (Window(3.0, 3.0), 3, [3.0], [1])
+    assert says(narrow(merged, Window(3.0, 2.0))) == (Window(3.0, 2.0), 3, [], [])
+
+
+def test_order_statistics_by_hand():
+    """1-based, with ties; None below and above the window."""
+    merged = merge([count(np.array([0.0, 1.0, 2.0, 2.0, 3.0, 9.0]), Window(1.0, 3.0))])
+    assert order_statistics(merged, [1, 2, 3, 4, 5, 6, 0]) == [None, 1.0, 2.0, 2.0, 3.0, None, None]
+    assert order_statistics(merge([NOTHING]), [1]) == [None]
+    assert order_statistics(merged, []) == []
+
+
+def test_brackets_by_hand():
+    """100 of 1,000 rows: rank 500 is about the 50th; room of 2 is 2 sqrt(100) / 2 + 1 = 11 ranks."""
+    merged = merge([count(np.arange(1.0, 101.0), EVERYTHING)])
+    assert bracket(merged, 100, [500], 1_000, 2.0) == Window(39.0, 61.0)
+    assert bracket(merged, 100, [400, 600, 505], 1_000, 2.0) == Window(29.0, 71.0)
+    assert bracket(merged, 100, [498], 1_000, 2.0) == Window(38.0, 61.0)
+    assert bracket(merged, 100, [100], 1_000, 2.0) == Window(-np.inf, 21.0)
+    assert bracket(merged, 100, [900], 1_000, 2.0) == Window(79.0, np.inf)
+    inside = narrow(merged, Window(30.0, 70.0))
+    assert bracket(inside, 100, [500], 1_000, 6.0) == Window(30.0, 70.0)
+    assert bracket(merged, 100, [], 1_000, 2.0) == EVERYTHING
+    assert bracket(merged, 0, [500], 1_000, 2.0) == EVERYTHING
+
+
+def test_brackets_by_a_sample_by_hand():
+    """Every eighth of 8,000 values, sorted: rank 4,000 of 8,000 is the 500th of 1,000."""
+    values = np.arange(8_000.0)[::-1]
+    sample = np.sort(values[::8])
+    margin = 2.0 * np.sqrt(1_000) / 2 + 1
+    low, high = int(np.floor(500 - margin)), int(np.ceil(500 + margin))
+    assert bracket_by_sample(values, [4_000], 8_000, 2.0) == Window(
+        sample[low - 1], sample[high - 1]
+    )
+    assert bracket_by_sample(values, [1], 8_000, 2.0).low == -np.inf
+    assert bracket_by_sample(values, [8_000], 8_000, 2.0).high == np.inf
+    # The first and the last of the sample are still part of it.
+    assert bracket_by_sample(values, [8 * 34], 8_000, 2.0).low == sample[0]
+    assert bracket_by_sample(values, [8 * 967], 8_000, 2.0).high == sample[-1]
+    assert bracket_by_sample(values[:SORTED_ROWS], [4], 8_000, 2.0) == EVERYTHING
+    assert bracket_by_sample(values[: SORTED_ROWS + 1], [1_024], SORTED_ROWS + 1, 2.0) != EVERYTHING
+    assert bracket_by_sample(values, [], 8_000, 2.0) == EVERYTHING
+
+
+def test_only_what_is_merged_can_be_read():
+    """The message says how to come by it."""
+    with pytest.raises(ValueError, match=r"^order statistics are read from what merge gives$"):
+        order_statistics(count(np.array([1.0]), EVERYTHING), [1])

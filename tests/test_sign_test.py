@@ -20,6 +20,7 @@ from sfit._sign_test import (
     power,
     ranks,
     rows_needed,
+    too_few_rows,
 )
 from sfit.exceptions import ArgumentError
 
@@ -81,6 +82,7 @@ def test_critical_count_is_elementwise():
     np.testing.assert_array_equal(
         critical_count(n, 0.05), [critical_count(int(one), 0.05) for one in n]
     )
+    assert critical_count(n, 0.05).dtype == critical_count(10, 0.05).dtype == np.int64
 
 
 @given(st.integers(1, 250), ALPHAS)
@@ -198,7 +200,7 @@ def test_median_ranks_give_the_median(n):
     assert (ordered[low - 1] + ordered[high - 1]) / 2 == np.median(values)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 0.3, 0.05, 1 / 32, 0.01, 1e-9])
+@pytest.mark.parametrize("alpha", [0.9, 0.5, 0.3, 0.05, 1 / 32, 0.01, 1e-9])
 def test_fewest_rows_is_the_first_n_that_can_reject(alpha):
     """Smallest n with 2^-n < alpha, strictly; below it the critical count is out of reach."""
     n = fewest_rows(alpha)
@@ -274,3 +276,52 @@ def test_plans_that_make_no_sense_are_refused(call):
         call()
     assert isinstance(caught.value, ValueError)
     assert isinstance(caught.value, sfit.exceptions.SFITError)
+
+
+@pytest.mark.parametrize(
+    ("n", "alpha", "said"),
+    [
+        (
+            4, 0.05,
+            ("4 rows are too few for anything to be significant at alpha=0.05: at least 5 are needed, "
+             "and several hundred to find anything but the strongest effects.",),
+        ),
+        (5, 0.05, ("5 rows are too few for an exact interval at alpha=0.05: it is infinite.",)),
+        (6, 0.05, ()),
+        (9, 0.001, (
+            "9 rows are too few for anything to be significant at alpha=0.001: at least 10 are "
+            "needed, and several hundred to find anything but the strongest effects.",
+        )),
+        (10, 0.001, ("10 rows are too few for an exact interval at alpha=0.001: it is infinite.",)),
+        (11, 0.001, ()),
+    ],
+)  # fmt: skip
+def test_too_few_rows_are_told_with_the_number_needed(n, alpha, said):
+    """Nothing can be significant, or there is no interval; otherwise there is nothing to say."""
+    assert too_few_rows(n, alpha, ranks(n, alpha, "exact")) == said
+
+
+def test_plans_are_refused_word_for_word():
+    """The argument, what is allowed, and what was received."""
+    for call, message in (
+        (
+            lambda: rows_needed(0.5),
+            "probability must be above 0.5 for any number of rows to suffice; got 0.5.",
+        ),
+        (
+            lambda: rows_needed(0.6, 0.05, 0.05),
+            "power must lie between alpha = 0.05 and 1; got 0.05.",
+        ),
+        (lambda: rows_needed(0.6, 0.3, 0.2), "power must lie between alpha = 0.3 and 1; got 0.2."),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert str(caught.value) == message
+    for call, name in (
+        (lambda: power(10, 2.0), "probability"),
+        (lambda: power(10, 0.6, 2.0), "alpha"),
+        (lambda: power(-1, 0.6), "n"),
+        (lambda: rows_needed(0.6, 0.05, 2.0), "power"),
+    ):
+        with pytest.raises(ArgumentError, match=f"^{name} "):
+            call()

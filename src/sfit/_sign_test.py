@@ -52,23 +52,20 @@ def p_value(n_positive: Any, n: Any) -> Any:
 def critical_count(n: Any, alpha: float) -> Any:
     """Smallest count c with P(B >= c) < alpha, elementwise in n; n + 1 where there is none."""
     n = np.asarray(n)
-    # By symmetry: SciPy's isf gives up below 1e-17, its ppf does not. It inverts ">=", and in
-    # floating point; settle "<" against the p-value that decides.
-    count = n - binom.ppf(alpha, n, 0.5).astype(np.int64) + 1
-    while np.any(late := p_value(count, n) >= alpha):
-        count = count + late
-    while np.any(early := (count > 0) & (p_value(count - 1, n) < alpha)):
-        count = count - early
+    # By symmetry: SciPy's isf gives up below 1e-17, its ppf does not. It inverts in floating point:
+    # begin below, and settle "<" by the p-value that decides.
+    count = n - binom.ppf(alpha, n, 0.5).astype(np.int64) - 1
+    while np.any(early := p_value(count, n) >= alpha):
+        count = count + early
     return count[()]
 
 
 def exact_rank(n: int, alpha: float) -> int:
     """Largest k with 2 P(B <= k) <= alpha (section 2.2); -1 where there is none."""
-    k = int(binom.ppf(alpha / 2, n, 0.5))
+    # ppf inverts in floating point: begin above.
+    k = int(binom.ppf(alpha / 2, n, 0.5)) + 1
     while k >= 0 and 2 * binom.cdf(k, n, 0.5) > alpha:
         k -= 1
-    while 2 * binom.cdf(k + 1, n, 0.5) <= alpha:
-        k += 1
     return k
 
 
@@ -90,7 +87,7 @@ def ranks(n: int, alpha: float, interval: str) -> Ranks:
     half_width = float(norm.isf(alpha / 2)) * math.sqrt(n) / 2
     low = math.floor((n + 1) / 2 - half_width)
     high = math.ceil((n + 1) / 2 + half_width)
-    return Ranks(min(max(low, 1), n), min(max(high, 1), n), lower, critical, 1.0 - alpha)
+    return Ranks(max(low, 1), min(high, n), lower, critical, 1.0 - alpha)
 
 
 def median_ranks(n: int) -> tuple[int, int]:
