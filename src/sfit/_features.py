@@ -339,10 +339,11 @@ def tile_sum(column: Array) -> tuple[float, int]:
     """Sum and number of the values that are not missing."""
     # In one piece, so that the order of summation does not depend on how the table is stored.
     column = np.ascontiguousarray(column)
-    total = float(column.sum(dtype=np.float64))
-    if np.isnan(total) and (missing := np.isnan(column)).any():
-        column = column[~missing]
+    with np.errstate(over="ignore", invalid="ignore"):  # a reference must be finite: checked later
         total = float(column.sum(dtype=np.float64))
+        if np.isnan(total) and (missing := np.isnan(column)).any():
+            column = column[~missing]
+            total = float(column.sum(dtype=np.float64))
     return total, len(column)
 
 

@@ -95,15 +95,25 @@ class Problem:
                 SFITWarning,
                 stacklevel=3,
             )
+        unit = float(np.finfo(output.dtype).eps)
         structure = self.view.structure
         # Trees add up leaf by leaf, each row for itself: what else is in the batch cannot matter.
         exact = isinstance(structure, Trees)
+        noise = 0.0 if exact else rounding_noise(self.view, self.features, head)
+        if noise > unit**0.5 * np.abs(output).max() and not differ.any():
+            warnings.warn(
+                "the model's predictions depend on which rows are predicted together: alone they "
+                f"differ by up to {noise:.2g}, which counts as rounding, and hides features. Let "
+                "the model predict each row for itself, without means or ranks of the batch.",
+                SFITWarning,
+                stacklevel=3,
+            )
         return Evaluation(
             predictions=SidePredictions(self.view, self.features, structure if fast else None),
             loss=self.loss,
             n_classes=0 if self.view.classes is None else len(self.view.classes),
-            unit=float(np.finfo(output.dtype).eps),
-            noise=0.0 if exact else rounding_noise(self.view, self.features, head),
+            unit=unit,
+            noise=noise,
         )
 
 
@@ -307,6 +317,7 @@ def _settle_stored(
     reference: Any,
 ) -> _Settled:
     """Rows that are read tile by tile: what must be known of all of them is gathered first."""
+    _check_class(by, [name for name in store.names if name != target])
     if by == "class" and view.task != "classification":
         raise ArgumentError("by='class' is for classification; the model is of regression.")
     asides = [target, *([by] if by not in (None, "class") else [])]
@@ -413,11 +424,21 @@ def _asides(target_column: int | None, by: Any, table: Table) -> set[int]:
     """Columns of X that are no features unless the model says so: the target and `by`."""
     asides = set() if target_column is None else {target_column}
     names = column_names(table)
+    _check_class(by, [] if names is None else [n for i, n in enumerate(names) if i not in asides])
     if isinstance(by, str) and by != "class":
         if names is None:
             raise ArgumentError(f"by={by!r} names a column, but X has no names.")
         asides.update(positions_of([by], names, "by"))
     return asides
+
+
+def _check_class(by: Any, columns: Sequence[str]) -> None:
+    """The word "class" asks for a part per class; a column of that name makes it ambiguous."""
+    if isinstance(by, str) and by == "class" and "class" in columns:
+        raise ArgumentError(
+            "by='class' asks for one part per class of y, but X has a column 'class' as well: "
+            "rename it, or pass the values that you mean, by=y or by=X['class']."
+        )
 
 
 def _used_columns(
@@ -470,6 +491,11 @@ def _asked_columns(
         )
     positions = positions_of(features, names, "features", unnamed)
     if view.names is None:
+        if view.width not in (None, len(positions)):
+            raise ArgumentError(
+                f"features must name {view.width} columns, as many as the model was fitted on; got "
+                f"{list(features)!r}."
+            )
         return positions
     asked = {names[position] for position in positions}
     known = asked.intersection(view.names)
@@ -507,7 +533,13 @@ def _check_finite(row: Table, encoded: Table, labels: Sequence[str], reference: 
             if np.isinf(value):
                 raise ArgumentError(f"reference for column {label!r} must be finite; got {value}.")
             continue
-        infinite = np.isinf(column_values(encoded, position))
+        values = column_values(encoded, position)
+        infinite = np.isinf(values)
+        if not infinite.any() and not np.isnan(values).all():
+            raise DataError(
+                f"X has numbers in column {label!r} whose {reference} is beyond what a float can "
+                "hold: scale the column, or pass values as reference."
+            )
         if infinite.any():
             raise DataError(
                 f"X is infinite in column {label!r} at {int(infinite.sum())} row(s), the first is "
