@@ -579,6 +579,33 @@ def test_a_named_series_as_reference_goes_by_name():
     assert shuffled.table.equals(expected.table)
 
 
+@pytest.mark.parametrize(
+    "reference",
+    [[0.5, -1.0, 2.0], np.array([0.5, -1.0, 2.0]), np.tile([0.5, -1.0, 2.0], (3, 1))],
+    ids=["row", "array", "data-set"],
+)
+def test_a_reference_without_names_for_columns_in_another_order(reference):
+    """In whose order are the values, that of X or that of the model? Names tell."""
+    model = Silent().fit(X, Y)
+    model.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
+    turned = FRAME[["c", "b", "a"]]
+    for features in (None, ["c", "a", "b"]):
+        words = ["reference", "['a', 'b', 'c']", "mapping"]
+        call = lambda: sfit.feature_significance(  # noqa: E731
+            model,
+            turned,
+            Y,
+            reference=reference,
+            features=features,  # noqa: B023
+        )
+        assert_refused(call, ArgumentError, words)
+    assert model.calls_ == 0
+    named = pd.Series(np.atleast_2d(reference)[0], index=["a", "b", "c"])
+    expected = sfit.feature_significance(model, FRAME, Y, reference=reference)
+    found = sfit.feature_significance(model, turned, Y, reference=named)
+    assert found.table.equals(expected.table)
+
+
 def test_features_in_another_order_reach_the_model_by_name():
     """A model with names is given its columns in its own order, whatever order the user lists."""
     model = LinearRegression().fit(FRAME, Y)
@@ -1076,6 +1103,14 @@ def changed(document, **changes):
     return json.dumps({**document, **changes})
 
 
+def altered(document, **changes):
+    """The document with other fields in its first test."""
+    first, *others = document["result"]["tests"]
+    return changed(
+        document, result={**document["result"], "tests": [{**first, **changes}, *others]}
+    )
+
+
 BROKEN = {
     "not-json": lambda d: "{nonsense",
     "truncated": lambda d: json.dumps(d)[:300],
@@ -1090,6 +1125,17 @@ BROKEN = {
     "tests-fields": lambda d: changed(d, result={**d["result"], "tests": [{"a": 1}]}),
     "settings-empty": lambda d: changed(d, result={**d["result"], "settings": {}}),
     "names-number": lambda d: changed(d, result={**d["result"], "feature_names": 3}),
+    "tests-count-text": lambda d: altered(d, n_positive="<b>"),
+    "tests-count-broken": lambda d: altered(d, n=1.5),
+    "tests-term-number": lambda d: altered(d, term=[3]),
+    "tests-term-text": lambda d: altered(d, term="abc"),
+    "tests-p-null": lambda d: altered(d, p_value=None),
+    "tests-flag-number": lambda d: altered(d, significant=1),
+    "names-nested": lambda d: changed(d, result={**d["result"], "feature_names": [["a"]]}),
+    "caveats-number": lambda d: changed(d, result={**d["result"], "caveats": [1]}),
+    "settings-alpha": lambda d: changed(
+        d, result={**d["result"], "settings": {**d["result"]["settings"], "alpha": "<b>"}}
+    ),
     "nothing": lambda d: "",
     "none": lambda d: None,
     "number": lambda d: 3,
@@ -1116,6 +1162,17 @@ def test_from_json_refuses_a_file(tmp_path, content):
         sfit.SFITResult.from_json(tmp_path / "file")
     with pytest.raises(SFITError):
         sfit.SFITResult.from_json(tmp_path)
+
+
+@pytest.mark.parametrize("write", ["to_json", "to_markdown", "to_html"])
+@pytest.mark.parametrize("path", ["no-such-folder/x", 3, "a\0b", ["x"]], ids=repr)
+def test_writing_refuses_a_path(result, write, path):
+    """What cannot be written is told with the path, and an error of ours."""
+    if write != "to_json":
+        pytest.importorskip("jinja2")
+        pytest.importorskip("matplotlib")
+    words = ["path", repr(path), "folder that exists"]
+    assert_refused(lambda: getattr(result, write)(path), ArgumentError, words)
 
 
 # --- nothing of the user's is changed ----------------------------------------------------

@@ -141,7 +141,7 @@ def loco_significance(
     owners = group_columns(labels, groups, (), names is None)
     if len(owners) < 2:
         raise ArgumentError(
-            "features must be at least two, for leaving the only feature out leaves nothing to fit; "
+            "features must be at least two: leaving the only feature out leaves nothing to fit; "
             f"got {list(owners)!r}."
         )
 

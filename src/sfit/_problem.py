@@ -22,6 +22,7 @@ from sfit._features import (
     check_reference,
     constant_features,
     group_columns,
+    has_no_names,
     match_reference,
     positions_of,
     reference_row,
@@ -161,6 +162,14 @@ def pose(
     if not owners:
         raise ArgumentError("there is no feature left to test: every column is always_on.")
     check_reference(reference, labels)
+    seen = [label for _, label in sorted(zip(positions, labels, strict=True))]
+    if isinstance(features, list | tuple):
+        seen = list(map(str, features))
+    if not unnamed and seen != labels and has_no_names(reference, labels):
+        raise ArgumentError(
+            f"reference has values without names, in the order {seen[:8]!r} or in the model's, "
+            f"{labels[:8]!r}? Pass a mapping, a Series or a frame with the names of the columns."
+        )
     chosen = choose_loss(loss, view.task)
     posed: _Settled
     if store is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike
@@ -20,7 +20,7 @@ import pandas as pd
 from sfit import _summary
 from sfit._arguments import check_choice, check_level, check_unit
 from sfit._multiplicity import CORRECTIONS, adjust
-from sfit.exceptions import DataError
+from sfit.exceptions import ArgumentError, DataError
 
 SCHEMA_VERSION = 1
 
@@ -322,12 +322,12 @@ class SFITResult:
     def _from_content(cls, content: Mapping[str, Any], run: dict[str, Any]) -> SFITResult:
         chosen = content["beta_choice"]
         return cls(
-            tests=tuple(SetTest(**_revived(test)) for test in content["tests"]),
-            gates=tuple(GateTest(**_revived(gate)) for gate in content["gates"]),
-            feature_names=tuple(content["feature_names"]),
-            settings=Settings(**_revived(content["settings"])),
-            caveats=tuple(content["caveats"]),
-            beta_choice=None if chosen is None else BetaChoice(**_revived(chosen)),
+            tests=tuple(_revived(SetTest, test) for test in content["tests"]),
+            gates=tuple(_revived(GateTest, gate) for gate in content["gates"]),
+            feature_names=_texts(content["feature_names"]),
+            settings=_revived(Settings, content["settings"]),
+            caveats=_texts(content["caveats"]),
+            beta_choice=None if chosen is None else _revived(BetaChoice, chosen),
             run=run,
         )
 
@@ -448,7 +448,12 @@ def _write(kind: str, content: dict[str, Any], run: dict[str, Any], path: str | 
 
 def _save(text: str, path: str | Path | None) -> str:
     if path is not None:
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        try:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        except (OSError, TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"path {path!r} cannot be written ({error}): name a file in a folder that exists."
+            ) from error
     return text
 
 
@@ -508,9 +513,39 @@ def _storable(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def _revived(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a dataclass as they were: lists are tuples, words in numeric fields are numbers."""
-    return {name: _as_it_was(value, name in _NUMERIC) for name, value in stored.items()}
+# How each kind of field is written; what is neither was not written by us.
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "bool": lambda value: isinstance(value, bool),
+    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "float": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "str": lambda value: isinstance(value, str),
+    "None": lambda value: value is None,
+}
+
+
+def _is_kind(value: Any, kind: str) -> bool:
+    if " | " in kind:
+        return any(_is_kind(value, one) for one in kind.split(" | "))
+    if kind.startswith("tuple["):
+        inner = kind.removeprefix("tuple[").removesuffix(", ...]")
+        return isinstance(value, tuple) and all(_is_kind(item, inner) for item in value)
+    return _KINDS[kind](value)
+
+
+def _revived(owner: type[Any], stored: Mapping[str, Any]) -> Any:
+    """A dataclass as it was: lists are tuples, words in numeric fields are numbers."""
+    made = owner(**{name: _as_it_was(value, name in _NUMERIC) for name, value in stored.items()})
+    for about in fields(owner):
+        value = getattr(made, about.name)
+        if not _is_kind(value, str(about.type)):
+            raise TypeError(f"{about.name} must be {about.type}, not {value!r}")
+    return made
+
+
+def _texts(stored: Any) -> tuple[str, ...]:
+    if not isinstance(stored, list) or not all(isinstance(text, str) for text in stored):
+        raise TypeError(f"expected a list of texts, not {stored!r}")
+    return tuple(stored)
 
 
 def _as_it_was(value: Any, numeric: bool) -> Any:
