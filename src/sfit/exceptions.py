@@ -5,6 +5,7 @@ SFITError
 ├── DataError (ValueError)               the rows cannot be used as they are
 ├── ModelError (ValueError)              the model, or what it returned, cannot be used
 ├── BetaError (ValueError)               no beta up to `max_beta` is sufficient
+├── CheckpointError (ValueError)         a checkpoint is of another run, or cannot be used
 └── MissingDependencyError (ImportError) an optional library is not installed
 
 SFITWarning (UserWarning)                the answer is right, but read this
