@@ -7,6 +7,7 @@ Either the call works, or it raises one error of sfit that names the argument.
 
 import inspect
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -97,7 +98,17 @@ CALLS = {
     "SFITResult.from_json": (sfit.SFITResult.from_json, {"source": RESULT.to_json()}),
     "PartitionedResult.from_json": (sfit.PartitionedResult.from_json, {"source": PARTS.to_json()}),
     "BetaChoice.rate": (CHOICE.rate, {"beta": 0.1}),
+    "SFITResult.to_json": (RESULT.to_json, {}),
+    "PartitionedResult.to_json": (PARTS.to_json, {}),
 }
+if find_spec("torch"):
+    import torch
+
+    CALLS["torch_model"] = (sfit.models.torch_model, {"module": torch.nn.Linear(3, 1)})
+if find_spec("matplotlib"):
+    CALLS["SFITResult.plot"] = (RESULT.plot, {})
+    CALLS["PartitionedResult.plot"] = (PARTS.plot, {})
+    CALLS["BetaChoice.plot"] = (CHOICE.plot, {})
 
 
 def arguments_of(call):
