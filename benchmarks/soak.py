@@ -291,6 +291,10 @@ MODELS = {
 }
 
 
+class CannotFitError(Exception):
+    """The library does not fit on these rows: there is nothing to test."""
+
+
 # --- one run ------------------------------------------------------------------------------
 
 
@@ -354,9 +358,12 @@ def draw(rng):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the libraries say while fitting is not our concern
         seed = int(rng.integers(1000))
-        model = MODELS[kind][0](
-            X[:200], score[:200], None if labels is None else labels[:200], seed
-        )
+        try:
+            model = MODELS[kind][0](
+                X[:200], score[:200], None if labels is None else labels[:200], seed
+            )
+        except Exception as error:  # CatBoost, for one, fits nothing on constant columns
+            raise CannotFitError(kind) from error
     settings = draw_settings(rng, [f"x{j}" for j in range(width)], labels is not None, kind)
     y = (score if labels is None else labels)[200:]
     return kind, model, X[200:], y, settings
@@ -405,7 +412,11 @@ def agree(result, other, rounded):
 def run(seed, number, folder, counts):
     """One draw, and its result by several ways."""
     rng = np.random.default_rng([seed, number])
-    kind, model, X, y, settings = draw(rng)
+    try:
+        kind, model, X, y, settings = draw(rng)
+    except CannotFitError as error:
+        counts["could not be fitted", str(error)] += 1
+        return
     counts["model", kind] += 1
     if rng.uniform() < 0.2:
         settings["by"] = rng.integers(0, 3, size=len(y))

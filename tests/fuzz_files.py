@@ -23,7 +23,6 @@ import time
 from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
-os.environ["NO_COLOR"] = "1"
 
 import numpy as np
 
@@ -235,6 +234,7 @@ def main():
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    os.environ["NO_COLOR"] = "1"
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGALRM, too_long)
     told = {}

@@ -141,8 +141,34 @@ def test_predictions_of_another_type(dtype):
 def test_answers_differ_from_call_to_call():
     """Noise of the model's own is told, with the share of rows that differ."""
     rng = np.random.default_rng(0)
-    with pytest.warns(SFITWarning, match=r"differ.*rows"):
+    with pytest.warns(SFITWarning, match=r"differ from call to call, for 100% of 1000 rows"):
         table_of(lambda rows: good(rows) + 0.3 * rng.normal(size=len(rows)))
+
+
+def test_some_answers_differ_from_call_to_call():
+    """The share is that of the rows: here of those with a large first value."""
+    rng = np.random.default_rng(0)
+    share = (X[:1_000, 0] > 1).mean()
+
+    def model(rows):
+        return good(rows) + (rows[:, 0] > 1) * rng.normal(size=len(rows))
+
+    with pytest.warns(SFITWarning, match=rf"differ from call to call, for {share:.0%} of 1000"):
+        table_of(model)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda rows: good(rows) - good(rows).mean(),
+        lambda rows: np.argsort(np.argsort(good(rows))) / len(rows),
+    ],
+    ids=["centred", "ranked"],
+)
+def test_answers_depend_on_the_other_rows(model):
+    """Means or ranks of the batch are no prediction of a row: told, for nothing can be found."""
+    with pytest.warns(SFITWarning, match="depend on which rows are predicted together"):
+        table_of(model)
 
 
 # --- which rows it can take --------------------------------------------------------------
@@ -209,6 +235,21 @@ def test_nan_for_extreme_rows():
         sfit.feature_significance(model, rows, Y)
 
 
+def test_slow(capsys):
+    """A slow model is asked for each distinct row of each set once, and its user sees how far it is."""
+    asked = []
+
+    def model(rows):
+        asked.append(len(rows))
+        time.sleep(1e-6 * len(rows))
+        return good(rows)
+
+    sfit.feature_significance(model, X, Y, progress=True)
+    # Three features and the gate, the base, and a look at 1,000 rows and at 64 one by one.
+    assert sum(asked) <= 4 * N + 1 + (1 + 1_000 + 1_000) + 2 * 64
+    assert "order 1: 100%" in capsys.readouterr().err
+
+
 def test_float32_only():
     """Rows keep their type: float32 rows reach the model as float32, masked or not."""
 
@@ -266,7 +307,7 @@ def test_not_thread_safe():
     """One thread unless the user asks for more; then the fault of the model is told as such."""
     rows = RNG.normal(size=(1_100, 40))
     sfit.feature_significance(Fragile(), rows, rows[:, 0])
-    with pytest.raises(ModelError, match="RuntimeError: called by two threads at once"):
+    with pytest.raises(ModelError, match=r"called by two threads at once .*use n_jobs=1"):
         sfit.feature_significance(Fragile(), rows, rows[:, 0], n_jobs=2)
 
 

@@ -26,6 +26,7 @@ import sfit
 from sfit.exceptions import (
     ArgumentError,
     BetaError,
+    CheckpointError,
     DataError,
     ModelError,
     SFITError,
@@ -236,6 +237,49 @@ ARGUMENTS = [
         given="rest",
         max_order=2,
     ),
+    case(
+        "given-rest-is-a-feature",
+        ArgumentError,
+        "given='rest'",
+        "given=['rest']",
+        X=FRAME.set_axis(["a", "b", "rest"], axis=1),
+        given="rest",
+    ),
+    case(
+        "by-class-is-a-column",
+        ArgumentError,
+        "by='class'",
+        "column 'class'",
+        X=FRAME.set_axis(["a", "b", "class"], axis=1),
+        y=CLASS,
+        loss="log_loss",
+        by="class",
+    ),
+    *each("fast", BAD_FLAGS, ArgumentError, "True or False", "got"),
+    *each("max_order", {"huge": 10**400, "many": 1_001}, ArgumentError, "at most 1,000"),
+    *each("n_jobs", {"huge": 10**400, "many": -10_001}, ArgumentError, "at most 10,000"),
+    *each("n_partners", {"huge": 10**5_000}, ArgumentError, "at most"),
+    *each("reference", {"huge": 10**400}, ArgumentError, "finite", "got"),
+    *each(
+        "partners",
+        {"zeros": np.zeros((2, 2)), "frame": FRAME, "missing": pd.NA},
+        ArgumentError,
+        "'auto', 'all'",
+    ),
+    case("features-zero-d", ArgumentError, "features", features=np.array("x0")),
+    case("always_on-zero-d", ArgumentError, "always_on", always_on=np.array("x0")),
+    *each("checkpoint", {"number": 3, "true": True, "list": ["a"]}, ArgumentError, "path"),
+    *each(
+        "checkpoint",
+        {"null-byte": "a\0b", "half": "\ud800"},
+        CheckpointError,
+        "choose another",
+        checkpoint_key="1",
+    ),
+    *each(
+        "checkpoint_key", {"number": 3, "bytes": b"k", "object": object()}, ArgumentError, "text"
+    ),
+    case("checkpoint-of-a-function", ArgumentError, "checkpoint_key", checkpoint="run.sqlite"),
     case("given-always-on", ArgumentError, "given", "'x0'", given=["x0"], always_on=["x0"]),
     case("groups-list", ArgumentError, "groups", "list", groups=[["x0"]]),
     case(
@@ -364,6 +408,13 @@ ROWS = [
     case("X-twice-as-text", DataError, "'1'", X=FRAME.set_axis([1, "1", 2], axis=1)),
     case("X-twice-pyarrow", DataError, X=pa.table([X[:, 0]] * 2, names=["a", "a"])),
     case("X-infinite", DataError, "'x1'", "row 5", "reference", X=holding(1, 5, np.inf)),
+    case(
+        "X-mean-overflows",
+        DataError,
+        "'x1'",
+        "reference",
+        X=np.abs(X) + np.array([0, 1.7e308, 0]),
+    ),
     case(
         "X-infinite-pandas",
         DataError,
@@ -526,6 +577,33 @@ def test_a_named_series_as_reference_goes_by_name():
     expected = sfit.feature_significance(Recorder(), FRAME, Y, reference=row)
     shuffled = sfit.feature_significance(Recorder(), FRAME, Y, reference=row[["c", "b", "a"]])
     assert shuffled.table.equals(expected.table)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [[0.5, -1.0, 2.0], np.array([0.5, -1.0, 2.0]), np.tile([0.5, -1.0, 2.0], (3, 1))],
+    ids=["row", "array", "data-set"],
+)
+def test_a_reference_without_names_for_columns_in_another_order(reference):
+    """In whose order are the values, that of X or that of the model? Names tell."""
+    model = Silent().fit(X, Y)
+    model.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
+    turned = FRAME[["c", "b", "a"]]
+    for features in (None, ["c", "a", "b"]):
+        words = ["reference", "['a', 'b', 'c']", "mapping"]
+        call = lambda: sfit.feature_significance(  # noqa: E731
+            model,
+            turned,
+            Y,
+            reference=reference,
+            features=features,  # noqa: B023
+        )
+        assert_refused(call, ArgumentError, words)
+    assert model.calls_ == 0
+    named = pd.Series(np.atleast_2d(reference)[0], index=["a", "b", "c"])
+    expected = sfit.feature_significance(model, FRAME, Y, reference=reference)
+    found = sfit.feature_significance(model, turned, Y, reference=named)
+    assert found.table.equals(expected.table)
 
 
 def test_features_in_another_order_reach_the_model_by_name():
@@ -1025,6 +1103,14 @@ def changed(document, **changes):
     return json.dumps({**document, **changes})
 
 
+def altered(document, **changes):
+    """The document with other fields in its first test."""
+    first, *others = document["result"]["tests"]
+    return changed(
+        document, result={**document["result"], "tests": [{**first, **changes}, *others]}
+    )
+
+
 BROKEN = {
     "not-json": lambda d: "{nonsense",
     "truncated": lambda d: json.dumps(d)[:300],
@@ -1039,6 +1125,17 @@ BROKEN = {
     "tests-fields": lambda d: changed(d, result={**d["result"], "tests": [{"a": 1}]}),
     "settings-empty": lambda d: changed(d, result={**d["result"], "settings": {}}),
     "names-number": lambda d: changed(d, result={**d["result"], "feature_names": 3}),
+    "tests-count-text": lambda d: altered(d, n_positive="<b>"),
+    "tests-count-broken": lambda d: altered(d, n=1.5),
+    "tests-term-number": lambda d: altered(d, term=[3]),
+    "tests-term-text": lambda d: altered(d, term="abc"),
+    "tests-p-null": lambda d: altered(d, p_value=None),
+    "tests-flag-number": lambda d: altered(d, significant=1),
+    "names-nested": lambda d: changed(d, result={**d["result"], "feature_names": [["a"]]}),
+    "caveats-number": lambda d: changed(d, result={**d["result"], "caveats": [1]}),
+    "settings-alpha": lambda d: changed(
+        d, result={**d["result"], "settings": {**d["result"]["settings"], "alpha": "<b>"}}
+    ),
     "nothing": lambda d: "",
     "none": lambda d: None,
     "number": lambda d: 3,
@@ -1065,6 +1162,17 @@ def test_from_json_refuses_a_file(tmp_path, content):
         sfit.SFITResult.from_json(tmp_path / "file")
     with pytest.raises(SFITError):
         sfit.SFITResult.from_json(tmp_path)
+
+
+@pytest.mark.parametrize("write", ["to_json", "to_markdown", "to_html"])
+@pytest.mark.parametrize("path", ["no-such-folder/x", 3, "a\0b", ["x"]], ids=repr)
+def test_writing_refuses_a_path(result, write, path):
+    """What cannot be written is told with the path, and an error of ours."""
+    if write != "to_json":
+        pytest.importorskip("jinja2")
+        pytest.importorskip("matplotlib")
+    words = ["path", repr(path), "folder that exists"]
+    assert_refused(lambda: getattr(result, write)(path), ArgumentError, words)
 
 
 # --- nothing of the user's is changed ----------------------------------------------------

@@ -91,7 +91,7 @@ def test_damage_inside_a_packed_table(tmp_path):
     ("content", "refused"),
     [
         (b"x" * 2**24, False),
-        (b",".join(b"%d" % i for i in range(200_000)), False),
+        (b",".join(b"%d" % i for i in range(10_000)), False),
         (b'"' + b"a\n" * 2**20, True),
         (bytes(2**20), False),
         (b"\xff\xfe" + "a,b\n1,2\n".encode("utf-16-le"), True),

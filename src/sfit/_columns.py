@@ -31,11 +31,21 @@ def asides(target_column: int | None, by: Any, table: Table) -> set[int]:
     """Columns of X that are no features unless the model says so: the target and `by`."""
     asides = set() if target_column is None else {target_column}
     names = column_names(table)
+    check_class(by, [] if names is None else [n for i, n in enumerate(names) if i not in asides])
     if isinstance(by, str) and by != "class":
         if names is None:
             raise ArgumentError(f"by={by!r} names a column, but X has no names.")
         asides.update(positions_of([by], names, "by"))
     return asides
+
+
+def check_class(by: Any, columns: Sequence[str]) -> None:
+    """The word "class" asks for a part per class; a column of that name makes it ambiguous."""
+    if isinstance(by, str) and by == "class" and "class" in columns:
+        raise ArgumentError(
+            "by='class' asks for one part per class of y, but X has a column 'class' as well: "
+            "rename it, or pass the values that you mean, by=y or by=X['class']."
+        )
 
 
 def used_columns(
@@ -88,6 +98,11 @@ def _asked_columns(
         )
     positions = positions_of(features, names, "features", unnamed)
     if view.names is None:
+        if view.width not in (None, len(positions)):
+            raise ArgumentError(
+                f"features must name {view.width} columns, as many as the model was fitted on; got "
+                f"{list(features)!r}."
+            )
         return positions
     asked = {names[position] for position in positions}
     known = asked.intersection(view.names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from os import PathLike
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sfit.exceptions import DataError
+from sfit.exceptions import ArgumentError, DataError
 
 SCHEMA_VERSION = 1
 
@@ -29,7 +29,12 @@ def write(kind: str, content: dict[str, Any], run: dict[str, Any], path: str | P
 def save(text: str, path: str | Path | None) -> str:
     """The text, written to a file where there is one."""
     if path is not None:
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        try:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        except (OSError, TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"path {path!r} cannot be written ({error}): name a file in a folder that exists."
+            ) from error
     return text
 
 
@@ -84,14 +89,42 @@ def storable(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
+# How each kind of field is written; what is neither was not written by us.
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "bool": lambda value: isinstance(value, bool),
+    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "float": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "str": lambda value: isinstance(value, str),
+    "None": lambda value: value is None,
+}
+
+
+def _is_kind(value: Any, kind: str) -> bool:
+    if " | " in kind:
+        return any(_is_kind(value, one) for one in kind.split(" | "))
+    if kind.startswith("tuple["):
+        inner = kind.removeprefix("tuple[").removesuffix(", ...]")
+        return isinstance(value, tuple) and all(_is_kind(item, inner) for item in value)
+    return _KINDS[kind](value)
+
+
 def revived(owner: type[Record], stored: Mapping[str, Any]) -> Record:
     """A dataclass as it was: lists are tuples, words in fields of numbers are numbers."""
-    numeric = {
-        field.name
-        for field in fields(owner)  # type: ignore[arg-type]
-        if "float" in str(field.type)
-    }
-    return owner(**{name: _as_it_was(value, name in numeric) for name, value in stored.items()})
+    kinds = {about.name: str(about.type) for about in fields(owner)}  # type: ignore[arg-type]
+    numeric = {name for name, kind in kinds.items() if "float" in kind}
+    made = owner(**{name: _as_it_was(value, name in numeric) for name, value in stored.items()})
+    for name, kind in kinds.items():
+        value = getattr(made, name)
+        if not _is_kind(value, kind):
+            raise TypeError(f"{name} must be {kind}, not {value!r}")
+    return made
+
+
+def texts(stored: Any) -> tuple[str, ...]:
+    """A list of texts as the tuple it was."""
+    if not isinstance(stored, list) or not all(isinstance(text, str) for text in stored):
+        raise TypeError(f"expected a list of texts, not {stored!r}")
+    return tuple(stored)
 
 
 def _as_it_was(value: Any, numeric: bool) -> Any:

@@ -34,7 +34,7 @@ from sfit._procedure import Outcome, Plan, sfit
 from sfit._result import Settings, SFITResult
 from sfit._sign_test import INTERVALS, Ranks, ranks, too_few_rows
 from sfit._versions import versions
-from sfit.exceptions import ArgumentError, SFITWarning
+from sfit.exceptions import ArgumentError, DataError, SFITWarning
 
 
 class Options(TypedDict, total=False):
@@ -179,7 +179,8 @@ def feature_significance(
         ``rng -> model``: draws the random models for `beta="auto"`. By default copies of the model
         with random parameters.
     n_jobs : int, optional
-        Number of joblib workers; threads, unless `joblib.parallel_config` says otherwise.
+        Number of joblib workers; threads, unless `joblib.parallel_config` says otherwise. A model
+        that two threads must not ask at once needs 1, the default.
     progress : bool, default=False
         Show a progress bar per order.
     checkpoint : path, optional
@@ -260,6 +261,11 @@ def feature_significance(
     }
     problem = pose(model, X, y, by=by, **asked)
     names = problem.features.names
+    if rest and "rest" in names:
+        raise ArgumentError(
+            "given='rest' asks for all the other features, but there is a feature 'rest' as well: "
+            "pass given=['rest'] for that one, or rename it."
+        )
     fixed = frozenset() if rest else frozenset(positions_of(given, names, "given"))
     if len(fixed) == len(names):
         raise ArgumentError("given names every feature: there is none left to test.")
@@ -268,7 +274,11 @@ def feature_significance(
     held_out = None
     if betas is None and validation is not None:
         asked["features"] = problem.asked["features"]
-        held_out = pose(model, *check_validation(validation), **asked)
+        try:
+            held_out = pose(model, *check_validation(validation), **asked)
+        except (ArgumentError, DataError) as error:
+            # They speak of X and y, of which there are two here.
+            raise type(error)(f"validation: {error}") from error
         if held_out.features.names != names:
             raise ArgumentError(
                 f"validation has the features {held_out.features.names!r}, but X has {names!r}."

@@ -161,6 +161,19 @@ def check_reference(reference: Any, labels: Sequence[str]) -> None:
         raise DataError(f"reference is a data set without rows, of shape {tuple(shape)}.")
 
 
+def has_no_names(reference: Any, labels: Sequence[str]) -> bool:
+    """Whether values of a reference are told apart by their position alone."""
+    if isinstance(reference, pd.Series):
+        return not _goes_by_name(reference, labels)
+    if _is_row(reference):
+        return True
+    return isinstance(reference, list | tuple | np.ndarray) or sp.issparse(reference)
+
+
+def _goes_by_name(reference: Any, labels: Sequence[str]) -> bool:
+    return isinstance(reference, pd.Series) and set(map(str, reference.index)) == set(labels)
+
+
 def describe_reference(reference: Any) -> str:
     """A reference in a few words."""
     if isinstance(reference, str):
@@ -310,7 +323,7 @@ def _shorten(labels: Sequence[str]) -> str:
 
 def _given_values(reference: Any, table: Table, labels: Sequence[str]) -> dict[int, Any]:
     """Values in original units, by original column."""
-    if isinstance(reference, pd.Series) and set(map(str, reference.index)) == set(labels):
+    if _goes_by_name(reference, labels):
         reference = dict(reference)
     if isinstance(reference, Mapping):
         positions = positions_of(list(reference), labels, "reference")
@@ -355,10 +368,11 @@ def tile_sum(column: Array) -> tuple[float, int]:
     """Sum and number of the values that are not missing."""
     # In one piece, so that the order of summation does not depend on how the table is stored.
     column = np.ascontiguousarray(column)
-    total = float(column.sum(dtype=np.float64))
-    if np.isnan(total) and (missing := np.isnan(column)).any():
-        column = column[~missing]
+    with np.errstate(over="ignore", invalid="ignore"):  # a reference must be finite: checked later
         total = float(column.sum(dtype=np.float64))
+        if np.isnan(total) and (missing := np.isnan(column)).any():
+            column = column[~missing]
+            total = float(column.sum(dtype=np.float64))
     return total, len(column)
 
 

@@ -155,7 +155,7 @@ def loco_significance(
     owners = group_columns(labels, groups, (), names is None)
     if len(owners) < 2:
         raise ArgumentError(
-            "leaving the only feature out leaves nothing to fit: there must be at least two; "
+            "features must be at least two: leaving the only feature out leaves nothing to fit; "
             f"got {list(owners)!r}."
         )
 

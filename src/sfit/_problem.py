@@ -22,6 +22,7 @@ from sfit._features import (
     check_reference,
     constant_features,
     group_columns,
+    has_no_names,
     positions_of,
     with_reference,
 )
@@ -85,20 +86,30 @@ class Problem:
                 SFITWarning,
                 stacklevel=3,
             )
+        unit = float(np.finfo(output.dtype).eps)
         structure = self.view.structure
         # Trees add up leaf by leaf, each row for itself: what else is in the batch cannot matter.
         exact = isinstance(structure, Trees)
         known: dict[Side, Restricted] = {}
         if not self.features.shown(nothing.shown):
             known[nothing] = Constant(base.values)
+        noise = 0.0 if exact else rounding_noise(self.view, self.features, head)
+        if noise > unit**0.5 * np.abs(output).max() and not differ.any():
+            warnings.warn(
+                "the model's predictions depend on which rows are predicted together: alone they "
+                f"differ by up to {noise:.2g}, which counts as rounding, and hides features. Let "
+                "the model predict each row for itself, without means or ranks of the batch.",
+                SFITWarning,
+                stacklevel=3,
+            )
         return Evaluation(
             predictions=SidePredictions(
                 self.view, self.features, structure if fast else None, known
             ),
             loss=self.loss,
             n_classes=0 if self.view.classes is None else len(self.view.classes),
-            unit=float(np.finfo(output.dtype).eps),
-            noise=0.0 if exact else rounding_noise(self.view, self.features, head),
+            unit=unit,
+            noise=noise,
         )
 
 
@@ -146,6 +157,14 @@ def pose(
     if not owners:
         raise ArgumentError("there is no feature left to test: every column is always_on.")
     check_reference(reference, labels)
+    seen = [label for _, label in sorted(zip(positions, labels, strict=True))]
+    if isinstance(features, list | tuple):
+        seen = list(map(str, features))
+    if not unnamed and seen != labels and has_no_names(reference, labels):
+        raise ArgumentError(
+            f"reference has values without names, in the order {seen[:8]!r} or in the model's, "
+            f"{labels[:8]!r}? Pass a mapping, a Series or a frame with the names of the columns."
+        )
     chosen = choose_loss(loss, view.task)
     posed: Settled
     if store is None:

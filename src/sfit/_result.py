@@ -16,7 +16,7 @@ import pandas as pd
 
 from sfit import _summary
 from sfit._arguments import check_choice, check_level, check_unit
-from sfit._document import as_written, read, revived, save, storable, write
+from sfit._document import as_written, read, revived, save, storable, texts, write
 from sfit._multiplicity import CORRECTIONS, adjust
 
 
@@ -462,9 +462,9 @@ class SFITResult:
         return cls(
             tests=tuple(revived(SetTest, test) for test in content["tests"]),
             gates=tuple(revived(GateTest, gate) for gate in content["gates"]),
-            feature_names=tuple(content["feature_names"]),
+            feature_names=texts(content["feature_names"]),
             settings=revived(Settings, content["settings"]),
-            caveats=tuple(content["caveats"]),
+            caveats=texts(content["caveats"]),
             beta_choice=None if chosen is None else revived(BetaChoice, chosen),
             run=run,
         )

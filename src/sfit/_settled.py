@@ -81,7 +81,13 @@ def check_finite(row: Table, encoded: Table, labels: Sequence[str], reference: A
             if np.isinf(value):
                 raise ArgumentError(f"reference for column {label!r} must be finite; got {value}.")
             continue
-        infinite = np.isinf(column_values(encoded, position))
+        values = column_values(encoded, position)
+        infinite = np.isinf(values)
+        if not infinite.any() and not np.isnan(values).all():
+            raise DataError(
+                f"X has numbers in column {label!r} whose {reference} is beyond what a float can "
+                "hold: scale the column, or pass values as reference."
+            )
         if infinite.any():
             raise DataError(
                 f"X is infinite in column {label!r} at {int(infinite.sum())} row(s), the first is "

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from sfit._columns import check_class
 from sfit._features import match_reference, reference_row
 from sfit._observed import check_parts, check_target, plain_labels, settle_classes, sorted_parts
 from sfit._provenance import NO_ORIGIN
@@ -96,6 +97,7 @@ def settle_stored(
     reference: Any,
 ) -> Settled:
     """Rows that are read tile by tile: what must be known of all of them is gathered first."""
+    check_class(by, [name for name in store.names if name != target])
     if by == "class" and view.task != "classification":
         raise ArgumentError("by='class' is for classification; the model is of regression.")
     asides = [target, *([by] if by not in (None, "class") else [])]

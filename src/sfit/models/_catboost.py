@@ -98,7 +98,8 @@ class CatBoostView(ModelView):
         with TemporaryDirectory() as folder:
             path = Path(folder) / "model.json"
             self.model.save_model(str(path), format="json")
-            return dict(json.loads(path.read_text(encoding="utf-8")))
+            # What is no text in a damaged file is in its names, which are not read here.
+            return dict(json.loads(path.read_text(encoding="utf-8", errors="replace")))
 
     def _reads_texts(self) -> bool:
         texts = self.model.get_text_feature_indices()
@@ -136,6 +137,7 @@ def view(model: Any, loss: Any) -> ModelView | None:
         task="classification" if len(classes) else "regression",
         classes=classes if len(classes) else None,
         names=names if given else None,
+        width=len(names),  # CatBoost itself does not mind columns that it does not know
         categorical=frozenset(map(int, model.get_cat_feature_indices())),
         remedy=remedy,
         model=model,

@@ -15,6 +15,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
 from torch.nn.parameter import is_lazy
 
+from sfit._arguments import check_choice
 from sfit.exceptions import ArgumentError, ModelError
 from sfit.models._network import (
     Layer,
@@ -149,10 +150,7 @@ def wrap(module: Any, output: Output, classes: Sequence[Any] | None = None) -> T
     """View a module whose output is known."""
     if not isinstance(module, nn.Module):
         raise ArgumentError(f"module must be a torch.nn.Module; got {type(module).__name__}.")
-    if output not in get_args(Output):
-        raise ArgumentError(
-            f"output must be 'values', 'logits' or 'probabilities'; got {output!r}."
-        )
+    check_choice(output, "output", get_args(Output))
     if classes is not None and output == "values":
         raise ArgumentError("classes are for output='logits' or 'probabilities'; leave them out.")
     labels = None if classes is None else np.asarray(classes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfit._summary import number, printable
-from sfit.exceptions import MissingDependencyError
+from sfit.exceptions import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
     from sfit._result import SetTest, SFITResult
@@ -29,6 +29,8 @@ ROW_HEIGHT = 0.27
 def own_axes(ax: Any, width: float, height: float) -> Any:
     """The user's axes, or new ones of some size in inches."""
     if ax is not None:
+        if not hasattr(ax, "figure"):
+            raise ArgumentError(f"ax must be axes of matplotlib, or None; got {ax!r}.")
         return ax
     try:
         import matplotlib.pyplot as plt

@@ -6,6 +6,7 @@ two predictions, not n. Sides with few distinct rows share one call.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -149,10 +150,12 @@ def _call(
     except ModelError:
         raise
     except Exception as error:
+        alone = threading.current_thread() is threading.main_thread()
+        advice = "" if alone else " (Is it safe with several threads? If not, use n_jobs=1.)"
         raise ModelError(
             f"the model failed on {m} masked rows of rows {tile.number(0)} to "
             f"{tile.number(len(tile) - 1)}, with {sides[0]!r} revealed: {type(error).__name__}: "
-            f"{error}"
+            f"{error}{advice}"
         ) from error
     predictions = checked(predictions, m)
     finite = np.isfinite(predictions)
