@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sfit._features import match_reference, reference_row, survey
 from sfit._observed import check_target, partition, settle_classes
 from sfit._provenance import NO_ORIGIN, origins
-from sfit._rows import HeldRows, Rows, Table, as_table, column_values, to_native
+from sfit._rows import HeldRows, Rows, Table, as_table, column_numbers, column_values, to_native
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import ModelView
 from sfit.models._sklearn import PipelineView
@@ -81,8 +81,8 @@ def check_finite(row: Table, encoded: Table, labels: Sequence[str], reference: A
             if np.isinf(value):
                 raise ArgumentError(f"reference for column {label!r} must be finite; got {value}.")
             continue
-        infinite = np.isinf(column_values(encoded, position))
-        if infinite.any():
+        numbers = column_numbers(encoded, position)
+        if numbers is not None and (infinite := np.isinf(numbers)).any():
             raise DataError(
                 f"X is infinite in column {label!r} at {int(infinite.sum())} row(s), the first is "
                 f"row {infinite.argmax()}, so that its {reference} is no reference: remove or clip "

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -17,7 +18,7 @@ import pandas as pd
 from sfit._features import match_reference, reference_row
 from sfit._observed import check_parts, check_target, plain_labels, settle_classes, sorted_parts
 from sfit._provenance import NO_ORIGIN
-from sfit._rows import Table, Tile, as_vector, column_values, select_columns
+from sfit._rows import Table, Tile, as_vector, column_numbers, column_values, select_columns
 from sfit._settled import Settled, check_finite, encode, masked_space
 from sfit._store import Store
 from sfit._stored import StoredRows, raw_tiles
@@ -41,6 +42,8 @@ class Settler:
     parts: Any = None
     """The labels of `by`, sorted."""
     reference: Table | None = None
+    numeric: frozenset[int] = frozenset()
+    """Columns of objects that are numbers, or missing in a whole tile, which does not tell."""
 
     def __call__(self, index: int, table: Table, first: int, numbers: Array | None) -> Tile:
         """One tile, as it is tested."""
@@ -67,7 +70,13 @@ class Settler:
 
     def features(self, table: Table) -> Table:
         """The user's columns of features."""
-        return select_columns(table, [self.columns.index(label) for label in self.labels])
+        chosen = select_columns(table, [self.columns.index(label) for label in self.labels])
+        blank = [
+            nw.col(chosen.columns[position]).cast(nw.Float64)
+            for position in self.numeric
+            if column_numbers(chosen, position) is None
+        ]
+        return chosen.with_columns(*blank) if blank else chosen
 
     def observed(self, table: Table, first: int) -> Array:
         """What was observed, checked: class numbers, or numbers."""
@@ -116,6 +125,13 @@ def settle_stored(
             parts.add(settle.part_labels(table, y), first)
         if not probing:
             known.add(settle.encoded(table))
+    if not probing:
+        settle = replace(settle, numeric=frozenset(known.blank & known.numeric))
+        for column in known.words.intersection(known.sums):
+            raise DataError(
+                f"X holds numbers in some rows of column {labels[column]!r} and words in others: "
+                "make it one kind."
+            )
     view, sample, origin = masked_space(view, telling.table)
     settle = replace(settle, view=view)
     if probing:
