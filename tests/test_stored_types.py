@@ -148,6 +148,10 @@ def test_categories_are_numbered_alike_in_all_frames(library):
     rows["y"] = rng.normal(size=N)
     cuts = [(0, 70), (70, 120), (120, N)]
     pieces = [rows[a:b].astype({"s": "category"}) for a, b in cuts]
+    # The same categories in another order are equal to pandas, and numbered otherwise.
+    pieces.append(rows[120:].astype({"s": pd.CategoricalDtype(["u", "w", "v"])}))
+    pieces.append(rows[:70].astype({"s": pd.CategoricalDtype(["w", "u", "v"])}))
+    rows = pd.concat([rows, rows[120:], rows[:70]], ignore_index=True)
     if library == "pyarrow":
         pieces = [pa.Table.from_pandas(piece, preserve_index=False) for piece in pieces]
 

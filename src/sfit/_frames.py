@@ -90,7 +90,7 @@ class Alike:
         self.heads: list[pd.DataFrame] = []
         """The pandas frames that have other types than those before them, without their rows."""
         self.types: dict[str, Any] = {}
-        self.categories: dict[str, dict[Any, None]] = {}
+        self.categories: dict[Any, dict[Any, None]] = {}
         """Of each column all categories of any frame, in order of appearance."""
 
     def add(self, table: Table, called: str) -> None:
@@ -108,7 +108,7 @@ class Alike:
                 self.heads.append(head)
             for name, dtype in head.dtypes.items():
                 if isinstance(dtype, pd.CategoricalDtype):
-                    found = self.categories.setdefault(str(name), {})
+                    found = self.categories.setdefault(name, {})
                     found.update(dict.fromkeys(dtype.categories))
             return
         for name, dtype in table.schema.items():
@@ -125,25 +125,35 @@ class Alike:
 
     @cached_property
     def dtypes(self) -> dict[Any, Any]:
-        """The types of pandas frames put together; categories of several sets stay categories."""
-        joined = pd.concat(self.heads).dtypes.to_dict()
-        for name, found in self.categories.items():
-            if all(isinstance(h.dtypes.get(name), pd.CategoricalDtype) for h in self.heads):
-                joined[name] = pd.CategoricalDtype(list(found))
-        return joined
+        """The types of pandas frames put together."""
+        return pd.concat(self.heads).dtypes.to_dict()
+
+    @cached_property
+    def unions(self) -> dict[Any, list[Any]]:
+        """All categories of the columns that hold categories in every frame."""
+        return {
+            name: list(found)
+            for name, found in self.categories.items()
+            if all(isinstance(h.dtypes.get(name), pd.CategoricalDtype) for h in self.heads)
+        }
 
     def __call__(self, table: Table) -> Table:
         """A frame like all others."""
         native = table.to_native()
         if not isinstance(native, pd.DataFrame):
             return as_table(_renumbered(native, self.categories)) if self.categories else table
-        if len(self.heads) < 2:
-            return table
-        own = {name: self.dtypes[name] for name in native.columns}
-        return as_table(native.astype(own))
+        made = native.copy(deep=False)
+        for name, own in native.items():
+            if name in self.unions:
+                # Not astype, to which the same categories in another order are the same.
+                if list(own.cat.categories) != self.unions[name]:
+                    made[name] = own.cat.set_categories(self.unions[name])
+            elif own.dtype != self.dtypes[name]:
+                made[name] = own.astype(self.dtypes[name])
+        return as_table(made)
 
 
-def _renumbered(table: Any, categories: Mapping[str, Iterable[Any]]) -> Any:
+def _renumbered(table: Any, categories: Mapping[Any, Iterable[Any]]) -> Any:
     """A pyarrow table whose dictionaries are those of all tables."""
     import pyarrow as pa
     import pyarrow.compute as pc
