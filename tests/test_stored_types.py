@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import sfit
 from sfit import _features, _rows
+from sfit._problem import pose
 from sfit.exceptions import DataError, SFITError
+from sfit.models import function_model
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -138,6 +140,41 @@ def test_any_types_in_any_layout(tmp_path_factory, kinds, layout, reference, see
     assert outcome(folder, names, options) == expected
     pieces = [whole[start:stop] for start, stop, _ in layout]
     assert outcome(pieces, names, options) == expected
+
+
+def observed(rows, role):
+    """Targets and parts by tile, where a column of any type is one of them; or what is wrong."""
+    y, by = ("y", "x") if role == "by" else ("x", None)
+    task = "classification" if role == "class" else "regression"
+    try:
+        problem = pose(function_model(picky, task=task), rows, y, features=["a"], by=by)
+    except SFITError as error:
+        return type(error)
+    tiles = [t for s in problem.rows.stretches for t in s.tiles(problem.rows.shared)]
+    parts = [None if tile.part is None else tile.part.tolist() for tile in tiles]
+    known = problem.rows.parts, problem.rows.sizes(), problem.view.classes
+    return repr((known, [(tile.y.dtype, tile.y.tolist()) for tile in tiles], parts))
+
+
+@pytest.mark.parametrize("role", ["y", "class", "by"])
+@pytest.mark.parametrize("missing", ["never", "at last"])
+def test_targets_and_parts_of_any_type(tmp_path, role, missing):
+    """As in memory, to the type; an error is an error of the same kind."""
+    rng = np.random.default_rng(0)
+    for kind in TYPES:
+        values, _ = column(kind, missing, rng)
+        data = {"x": values, "a": pa.array(rng.normal(size=N)), "y": pa.array(rng.normal(size=N))}
+        pq.write_table(pa.table(data), tmp_path / "rows.parquet", row_group_size=50)
+        whole = pd.read_parquet(tmp_path / "rows.parquet")
+        assert observed(tmp_path, role) == observed(whole, role), kind
+
+
+def test_a_label_that_is_missing_is_named_by_its_row(tmp_path):
+    """Though the classes are only known once all rows were read."""
+    rows = pd.DataFrame({"a": np.arange(N) / 7, "y": np.repeat(["no", "yes"], N // 2)})
+    rows.assign(y=rows.y.where(rows.index != 150)).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match="y is missing at row 150"):
+        sfit.feature_significance(function_model(picky, task="classification"), tmp_path, "y")
 
 
 @pytest.mark.parametrize("library", ["pandas", "pyarrow"])

@@ -439,6 +439,8 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
         array = _as_array(values, argument)
     if array.ndim == 0:
         raise ArgumentError(f"{argument} must hold one value per row; got {values!r}.")
+    if array.dtype == np.float16:
+        array = array.astype(np.float32)  # pandas looks nothing up in halves
     if len(array) != length:
         raise DataError(
             f"{argument} and X must have the same number of rows; {argument} has {len(array)} and "

@@ -111,7 +111,12 @@ def settle_stored(
     columns = tuple(dict.fromkeys([*labels, *map(str, asides)]))
     settle = Settler(view, columns, tuple(labels), target, by)
     if view.task == "classification" and view.classes is None:
-        found = [pd.unique(settle._column(table, target)) for _, table in raw_tiles(store, columns)]
+        found = [
+            np.asarray(
+                settle_classes(view, settle._column(table, target), first)[0].classes, object
+            )
+            for first, table in raw_tiles(store, columns)
+        ]
         view, _ = settle_classes(view, np.concatenate(found))
         settle = replace(settle, view=view)
     modes = reference == "mode" if isinstance(reference, str) else False
@@ -183,7 +188,8 @@ class _Parts:
 
     def add(self, values: Array, first: int) -> None:
         check_parts(values, first)
-        self.counts = self.counts.add(pd.Series(values).value_counts(), fill_value=0)
+        codes, found = sorted_parts(values)
+        self.counts = self.counts.add(pd.Series(np.bincount(codes), index=found), fill_value=0)
 
     @property
     def found(self) -> Any:
