@@ -277,7 +277,7 @@ def test_columns_that_the_model_takes_for_categories(tmp_path, reference):
 
 def test_modes_of_many_numbers(tmp_path, monkeypatch):
     """Only words are refused when there are too many of them."""
-    monkeypatch.setattr("sfit._survey.MOST_CATEGORIES", 100)
+    monkeypatch.setattr("sfit._survey.MOST_WORDS", 100)
     rng = np.random.default_rng(2)
     rows = pd.DataFrame(rng.normal(size=(2_000, 2)), columns=["a", "y"])
     rows.to_parquet(tmp_path / "rows.parquet")

@@ -392,7 +392,7 @@ def _mode(column: Array) -> Any:
 
 def mode_of(counts: pd.Series[int]) -> Any:
     """The most frequent value; of several, the first in sorted order."""
-    candidates: list[Any] = [value for value, count in counts.items() if count == counts.max()]
+    candidates: list[Any] = counts.index[counts == counts.max()].tolist()
     try:
         return min(candidates)
     except TypeError:

@@ -1,6 +1,6 @@
 """What was observed of each row: its target, checked and as numbers, and the part it falls into.
 
-`first` is the number of the first of some rows, for messages that name a row.
+`first` is the number of the first of some rows, where they are not all: messages name a row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from sfit.models import ModelView
 Array = npt.NDArray[Any]
 
 
-def settle_classes(view: ModelView, target: Array, first: int = 0) -> tuple[ModelView, Array]:
+def settle_classes(
+    view: ModelView, target: Array, first: int | None = None
+) -> tuple[ModelView, Array]:
     """Class indices for classification, and the classes where only y knows them."""
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
@@ -30,10 +32,7 @@ def settle_classes(view: ModelView, target: Array, first: int = 0) -> tuple[Mode
         raise DataError(f"y must hold one label per row; got shape {target.shape}.")
     missing = np.asarray(pd.isna(target))
     if missing.any():
-        raise DataError(
-            f"y is missing at {int(missing.sum())} row(s), the first is row "
-            f"{first + missing.argmax()}."
-        )
+        raise DataError(f"y is missing {_where(missing, first)}.")
     try:
         if view.classes is None:
             view = replace(view, classes=np.asarray(sorted(pd.unique(target).tolist())))
@@ -51,10 +50,16 @@ def settle_classes(view: ModelView, target: Array, first: int = 0) -> tuple[Mode
     if (numbers < 0).any():
         unknown = pd.unique(target[numbers < 0]).tolist()
         raise DataError(
-            f"y holds {unknown[:5]!r}, first at row {first + int((numbers < 0).argmax())}, but the "
-            f"model's classes are {list(classes[:8])!r}."
+            f"y holds {unknown[:5]!r}, first {_where(numbers < 0, first or 0)}, but the model's "
+            f"classes are {list(classes[:8])!r}."
         )
     return view, numbers
+
+
+def _where(bad: Array, first: int | None) -> str:
+    if first is None:
+        return f"at {int(bad.sum())} row(s), the first is row {bad.argmax()}"
+    return f"at row {first + bad.argmax()}"
 
 
 def _as_numbers(target: Array) -> Array:
@@ -65,7 +70,7 @@ def _as_numbers(target: Array) -> Array:
     return numbers if target.ndim == 2 else numbers[:, 0]
 
 
-def check_target(view: ModelView, target: Array, first: int = 0) -> None:
+def check_target(view: ModelView, target: Array, first: int | None = None) -> None:
     """A regression is judged by finite numbers."""
     if view.task == "classification":
         return
@@ -78,11 +83,8 @@ def check_target(view: ModelView, target: Array, first: int = 0) -> None:
         raise DataError(f"y must have one or two dimensions; got shape {target.shape}.")
     finite = np.isfinite(target)
     if not finite.all():
-        bad = ~finite if finite.ndim == 1 else ~finite.all(axis=1)
-        raise DataError(
-            f"y is missing or infinite at {int(bad.sum())} row(s), the first is row "
-            f"{first + bad.argmax()}."
-        )
+        bad = np.asarray(~finite if finite.ndim == 1 else ~finite.all(axis=1))
+        raise DataError(f"y is missing or infinite {_where(bad, first)}.")
 
 
 def partition(
@@ -102,13 +104,15 @@ def partition(
     return codes, plain_labels(found)
 
 
-def check_parts(values: Array, first: int = 0) -> None:
+def check_parts(values: Array, first: int | None = None) -> None:
     """Every row has a part."""
     if values.ndim != 1:
         raise ArgumentError(f"by must hold one label per row; got shape {values.shape}.")
     missing = np.asarray(pd.isna(values))
     if missing.any():
-        raise DataError(f"by is missing at row {first + missing.argmax()}: give every row a part.")
+        raise DataError(
+            f"by is missing at row {(first or 0) + missing.argmax()}: give every row a part."
+        )
 
 
 def sorted_parts(values: Array) -> tuple[Array, Any]:

@@ -286,7 +286,12 @@ def column_values(table: Table, position: int) -> Array:
         series = table.get_column(table.columns[position])
         if is_number(series.dtype):
             return _missing_as_nan(series)
-        return np.asarray(series.to_pandas().astype(object), dtype=object)
+        words = series.to_pandas()
+        values = np.asarray(words.astype(object), dtype=object)
+        # pandas' own sign for missing cannot be compared with anything.
+        if getattr(words.dtype, "na_value", None) is pd.NA:
+            values = np.where(pd.isna(values), np.nan, values)
+        return values
     if sp.issparse(table):
         return np.asarray(table[:, [position]].toarray()[:, 0])
     return np.asarray(table[:, position])
@@ -301,16 +306,23 @@ def column_numbers(table: Table, position: int) -> Array | None:
     """A column as numbers; None where it holds anything else, or categories labelled by numbers."""
     if is_frame(table):
         # Not from the schema, which narwhals makes anew of all columns.
-        dtype = table.get_column(table.columns[position]).dtype
-        if not is_number(dtype) and dtype != nw.Object:
+        series = table.get_column(table.columns[position])
+        if not is_number(series.dtype) and not _holds_objects(series):
             return None
     column = column_values(table, position)
     if column.dtype != object:
         return column
     missing = np.asarray(pd.isna(column))
-    if not all(isinstance(value, int | float | np.number | np.bool_) for value in column[~missing]):
+    if missing.all() or not all(
+        isinstance(value, int | float | np.number | np.bool_) for value in column[~missing]
+    ):
         return None
     return np.where(missing, np.nan, column).astype(np.float64)
+
+
+def _holds_objects(series: Any) -> bool:
+    """Whether a column may hold anything: what narwhals says of it goes by its first rows."""
+    return series.dtype == nw.Object or str(getattr(series.to_native(), "dtype", "")) == "object"
 
 
 def _missing_as_nan(series: Any) -> Array:
@@ -427,6 +439,8 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
         array = _as_array(values, argument)
     if array.ndim == 0:
         raise ArgumentError(f"{argument} must hold one value per row; got {values!r}.")
+    if array.dtype == np.float16:
+        array = array.astype(np.float32)  # pandas looks nothing up in halves
     if len(array) != length:
         raise DataError(
             f"{argument} and X must have the same number of rows; {argument} has {len(array)} and "

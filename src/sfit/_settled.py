@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sfit._features import match_reference, reference_row, survey
 from sfit._observed import check_target, partition, settle_classes
 from sfit._provenance import NO_ORIGIN, origins
-from sfit._rows import HeldRows, Rows, Table, as_table, column_values, to_native
+from sfit._rows import HeldRows, Rows, Table, as_table, column_numbers, column_values, to_native
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import ModelView
 from sfit.models._sklearn import PipelineView
@@ -81,9 +81,11 @@ def check_finite(row: Table, encoded: Table, labels: Sequence[str], reference: A
             if np.isinf(value):
                 raise ArgumentError(f"reference for column {label!r} must be finite; got {value}.")
             continue
-        values = column_values(encoded, position)
-        infinite = np.isinf(values)
-        if not infinite.any() and not np.isnan(values).all():
+        numbers = column_numbers(encoded, position)
+        if numbers is None:
+            continue
+        infinite = np.isinf(numbers)
+        if not infinite.any() and not np.isnan(numbers).all():
             raise DataError(
                 f"X has numbers in column {label!r} whose {reference} is beyond what a float can "
                 "hold: scale the column, or pass values as reference."

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -18,7 +19,7 @@ from sfit._columns import check_class
 from sfit._features import match_reference, reference_row
 from sfit._observed import check_parts, check_target, plain_labels, settle_classes, sorted_parts
 from sfit._provenance import NO_ORIGIN
-from sfit._rows import Table, Tile, as_vector, column_values, select_columns
+from sfit._rows import Table, Tile, as_vector, column_numbers, column_values, select_columns
 from sfit._settled import Settled, check_finite, encode, masked_space
 from sfit._store import Store
 from sfit._stored import StoredRows, raw_tiles
@@ -42,6 +43,8 @@ class Settler:
     parts: Any = None
     """The labels of `by`, sorted."""
     reference: Table | None = None
+    numeric: frozenset[int] = frozenset()
+    """Columns of objects that are numbers, or missing in a whole tile, which does not tell."""
 
     def __call__(self, index: int, table: Table, first: int, numbers: Array | None) -> Tile:
         """One tile, as it is tested."""
@@ -68,7 +71,13 @@ class Settler:
 
     def features(self, table: Table) -> Table:
         """The user's columns of features."""
-        return select_columns(table, [self.columns.index(label) for label in self.labels])
+        chosen = select_columns(table, [self.columns.index(label) for label in self.labels])
+        blank = [
+            nw.col(chosen.columns[position]).cast(nw.Float64)
+            for position in self.numeric
+            if column_numbers(chosen, position) is None
+        ]
+        return chosen.with_columns(*blank) if blank else chosen
 
     def observed(self, table: Table, first: int) -> Array:
         """What was observed, checked: class numbers, or numbers."""
@@ -104,7 +113,12 @@ def settle_stored(
     columns = tuple(dict.fromkeys([*labels, *map(str, asides)]))
     settle = Settler(view, columns, tuple(labels), target, by)
     if view.task == "classification" and view.classes is None:
-        found = [pd.unique(settle._column(table, target)) for _, table in raw_tiles(store, columns)]
+        found = [
+            np.asarray(
+                settle_classes(view, settle._column(table, target), first)[0].classes, object
+            )
+            for first, table in raw_tiles(store, columns)
+        ]
         view, _ = settle_classes(view, np.concatenate(found))
         settle = replace(settle, view=view)
     modes = reference == "mode" if isinstance(reference, str) else False
@@ -118,6 +132,13 @@ def settle_stored(
             parts.add(settle.part_labels(table, y), first)
         if not probing:
             known.add(settle.encoded(table))
+    if not probing:
+        settle = replace(settle, numeric=frozenset(known.blank & known.numeric))
+        for column in known.words.intersection(known.sums):
+            raise DataError(
+                f"X holds numbers in some rows of column {labels[column]!r} and words in others: "
+                "make it one kind."
+            )
     view, sample, origin = masked_space(view, telling.table)
     settle = replace(settle, view=view)
     if probing:
@@ -169,7 +190,8 @@ class _Parts:
 
     def add(self, values: Array, first: int) -> None:
         check_parts(values, first)
-        self.counts = self.counts.add(pd.Series(values).value_counts(), fill_value=0)
+        codes, found = sorted_parts(values)
+        self.counts = self.counts.add(pd.Series(np.bincount(codes), index=found), fill_value=0)
 
     @property
     def found(self) -> Any:

@@ -23,8 +23,8 @@ from sfit.exceptions import DataError
 
 Array = npt.NDArray[Any]
 
-MOST_CATEGORIES = 10_000
-"""More distinct words in a column than this are no categories."""
+MOST_WORDS = 1_000_000
+"""More distinct words in a column than this cannot be held and counted."""
 
 
 class Survey:
@@ -37,6 +37,10 @@ class Survey:
         self.low: Array | None = None
         self.high: Array | None = None
         self.missing: set[int] = set()
+        self.words: set[int] = set()
+        """Columns that hold anything but numbers, somewhere."""
+        self.blank: set[int] = set()
+        """Columns that are missing in a whole tile, which then says nothing of their kind."""
         self.counts: dict[int, pd.Series[int]] = {}
         self.sums: dict[int, list[tuple[float, int]]] = {}
 
@@ -47,9 +51,12 @@ class Survey:
         for column in range(width):
             numbers = column_numbers(table, column)
             if numbers is None or column in self.categorical or self.modes:
-                self._count(column, column_values(table, column), words=numbers is None)
+                values = column_values(table, column)
+                self._count(column, values, words=numbers is None)
             if numbers is None:
-                if np.asarray(pd.isna(column_values(table, column))).any():
+                missing = np.asarray(pd.isna(values))
+                (self.blank if missing.all() else self.words).add(column)
+                if missing.any():
                     self.missing.add(column)
                 continue
             total, present = tile_sum(numbers)
@@ -62,15 +69,25 @@ class Survey:
         self.high = high if self.high is None else np.fmax(self.high, high)
 
     def _count(self, column: int, values: Array, words: bool) -> None:
-        counts = pd.Series(values).value_counts(sort=False)
-        if column in self.counts:
-            counts = self.counts[column].add(counts, fill_value=0)
+        try:
+            counts = pd.Series(values).value_counts(sort=False)
+        except TypeError as error:
+            raise DataError(f"X holds values that cannot be compared: {error}.") from error
+        known = self.counts.get(column)
+        # Nothing has no type, by which it could be added to something.
+        if known is not None and len(known):
+            counts = known.add(counts, fill_value=0) if len(counts) else known
         self.counts[column] = counts
-        if words and len(counts) > MOST_CATEGORIES:
+        if words and len(counts) > MOST_WORDS:
             raise DataError(
-                f"X has a column (number {column}) with more than {MOST_CATEGORIES:,} distinct "
-                "words: leave it out, or group its values."
+                f"X has a column (number {column}) with more than {MOST_WORDS:,} distinct words: "
+                "leave it out, or group its values."
             )
+
+    @property
+    def numeric(self) -> set[int]:
+        """Columns of numbers, and nothing else."""
+        return set(self.sums) - self.words
 
     @property
     def spans(self) -> tuple[tuple[float, float], ...]:
@@ -81,7 +98,7 @@ class Survey:
 
     def centre(self, how: str, column: int) -> Any:
         """Mean or mode of a column; its mode where it holds no numbers."""
-        if column in self.counts and (how == "mode" or column not in self.sums):
+        if column in self.counts and (how == "mode" or column not in self.numeric):
             return mode_of(self.counts[column]) if len(self.counts[column]) else None
         if column in self.categorical and len(self.counts[column]):
             return mode_of(self.counts[column])
@@ -94,8 +111,8 @@ class Survey:
 
 def medians(read: Callable[[], Iterable[Table]], survey: Survey) -> dict[int, float]:
     """Exact medians of the columns of numbers, in one more pass (another if a bracket missed)."""
-    wanted = {c: median_ranks(n) for c in survey.sums if (n := survey.n_present(c))}
-    found: dict[int, float] = dict.fromkeys(set(survey.sums) - set(wanted), float("nan"))
+    wanted = {c: median_ranks(n) for c in survey.numeric if (n := survey.n_present(c))}
+    found: dict[int, float] = dict.fromkeys(survey.numeric - set(wanted), float("nan"))
     room = 4.0
     while wanted:
         kept: dict[int, list[Counted]] = {column: [] for column in wanted}
@@ -162,15 +179,17 @@ class TellingRows:
         return rows
 
     def _words(self, table: Table, column: int) -> set[int]:
-        codes, found = pd.factorize(column_values(table, column), use_na_sentinel=False)
+        values = column_values(table, column)
+        try:
+            codes, found = pd.factorize(values, use_na_sentinel=False)
+        except TypeError as error:
+            raise DataError(f"X holds values that cannot be compared: {error}.") from error
+        first = np.unique(codes, return_index=True)[1]
         known = self.seen.setdefault(column, set())
-        rows: set[int] = set()
-        for code, word in enumerate(found):
-            key = None if pd.isna(word) else word
-            if key not in known:
-                known.add(key)
-                rows.add(int((codes == code).argmax()))
-        return rows
+        keys = [None if pd.isna(word) else word for word in found]
+        new = [code for code, key in enumerate(keys) if key not in known]
+        known.update(keys)
+        return set(first[new].tolist())
 
     @property
     def table(self) -> Table:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
 
 import sfit
 
@@ -118,6 +119,37 @@ def test_the_model_travels_once_per_worker(client, folder, tmp_path):
     stages = len(found.run["stages"])
     assert by_process, "the model never travelled"
     assert max(by_process.values()) <= stages
+
+
+def counting_estimator(log):
+    """Least squares that writes the process in which it is unpickled to a file."""
+
+    class Estimator(LinearRegression):
+        def __reduce__(self):
+            return revive, (log,)
+
+    def revive(log):
+        with open(log, "a") as file:
+            file.write(f"{os.getpid()}\n")
+        return Estimator()
+
+    return Estimator()
+
+
+def test_the_training_rows_travel_once_per_worker(client, folder, tmp_path):
+    """LOCO: four refits on two workers, on test rows that the workers read."""
+    log = tmp_path / "unpickled"
+    log.touch()
+    rows = pd.read_parquet(folder / "0.parquet")
+    arguments = counting_estimator(str(log)), rows[NAMES], rows.y, folder, "y"
+    expected = content(sfit.loco_significance(*arguments))
+    with joblib.parallel_config(backend="dask"):
+        found = sfit.loco_significance(*arguments)
+    assert content(found) == expected
+    by_process = Counter(log.read_text().split())
+    assert by_process.pop(str(os.getpid()), 0) == 0
+    assert by_process, "the estimator never travelled"
+    assert max(by_process.values()) == 1
 
 
 def test_tables_travel_instead_of_the_model(client, folder, model, monkeypatch):
