@@ -87,6 +87,8 @@ html_theme_options = {
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
 }
+# Pages that stand alone need no list of their neighbours.
+html_sidebars = {"index": [], "start": []}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"

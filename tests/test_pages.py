@@ -79,9 +79,9 @@ def test_the_tutorial_runs(tmp_path):
     assert not any(cell.get("outputs") for cell in notebook.cells)  # they are made where it is read
     client = nbclient.NotebookClient(notebook, resources={"metadata": {"path": tmp_path}})
     client.execute()
-    shown = "".join(
-        output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ())
-    )
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    shown = "".join(output.get("text", "") for output in outputs)
+    assert [output for output in outputs if output.get("name") == "stderr"] == []
     # What its text says of the noise.
     assert not re.search(r"noise \d.*\*", shown)
     assert "read again and equal: True" in shown

@@ -18,7 +18,6 @@ from typing import Any
 import joblib
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from tqdm.auto import tqdm
 
 from sfit._arguments import check_choice, check_flag, check_jobs, check_level
 from sfit._checkpoint import opened
@@ -30,6 +29,7 @@ from sfit._losses import check_loss
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._problem import Problem, pose
 from sfit._procedure import set_test
+from sfit._progress import progress_bar
 from sfit._result import Settings, SFITResult
 from sfit._rows import (
     Table,
@@ -184,7 +184,7 @@ def loco_significance(
             )
             for number in left
         )
-        bar = tqdm(jobs, total=len(left), desc="LOCO", disable=not progress)
+        bar = progress_bar(jobs, total=len(left), desc="LOCO", shown=progress)
         for number, one in zip(left, bar, strict=True):
             evidence[number] = one
             if saved is not None:
