@@ -6,8 +6,7 @@ from pathlib import Path
 
 import sfit
 
-# The gallery and the tutorial start processes of their own, and plots need no screen.
-os.environ.setdefault("MPLBACKEND", "Agg")
+# Small models gain nothing from threads that fight for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
