@@ -6,8 +6,7 @@ from pathlib import Path
 
 import sfit
 
-# The gallery and the tutorial start processes of their own, and plots need no screen.
-os.environ.setdefault("MPLBACKEND", "Agg")
+# Small models gain nothing from threads that fight for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
@@ -87,6 +86,8 @@ html_theme_options = {
     "navigation_with_keys": False,
     "header_links_before_dropdown": 6,
 }
+# Pages that stand alone need no list of their neighbours.
+html_sidebars = {"index": [], "start": []}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"

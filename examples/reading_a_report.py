@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import sfit
+from sfit.plotting import SignificanceBetaDisplay
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
@@ -33,10 +34,12 @@ result
 
 # %%
 # How to read the plot: a dot is the median reduction of a row's loss, a bar its interval. Grey
-# dots are not significant. A bar to the left of zero says that to reveal this feature *alone* makes
-# predictions worse: it makes sense to the model only beside others.
+# dots are not significant. A bar to the left of zero says that to reveal this feature *alone* does not
+# help, or makes predictions worse: it makes sense to the model only beside others.
+#
+# How far does each finding carry, if more is asked of it than the 1 % of ``beta``?
 
-result.plot()
+SignificanceBetaDisplay.from_result(result)
 
 # %%
 # A reader may want another level, or another correction. Nothing is predicted again for that.

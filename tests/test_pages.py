@@ -68,7 +68,7 @@ def test_the_readme_is_short():
     assert len(readme.read_text(encoding="utf-8").splitlines()) < 150
 
 
-def test_the_tutorial_runs(tmp_path):
+def test_the_tutorial_runs(tmp_path, monkeypatch):
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
@@ -77,14 +77,16 @@ def test_the_tutorial_runs(tmp_path):
         pytest.skip("there is no docs folder beside the tests")
     notebook = nbformat.read(path, as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)  # they are made where it is read
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # it would keep pictures out of the notebook
     client = nbclient.NotebookClient(notebook, resources={"metadata": {"path": tmp_path}})
     client.execute()
-    shown = "".join(
-        output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ())
-    )
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    shown = "".join(output.get("text", "") for output in outputs)
+    assert [output for output in outputs if output.get("name") == "stderr"] == []
     # What its text says of the noise.
     assert not re.search(r"noise \d.*\*", shown)
     assert "read again and equal: True" in shown
+    assert sum("image/png" in output.get("data", ()) for output in outputs) == 3
 
 
 def test_dead_links_are_found(tmp_path):

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from joblib import delayed
-from tqdm.auto import tqdm
 
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Contrast, Evidence, Side, delta, relative_improvement
 from sfit._differences import Base, Evaluation, Losses
 from sfit._jobs import workers
 from sfit._payload import Payload, limit_threads, make_payload, open_payload
+from sfit._progress import progress_bar
 from sfit._rows import Rows, Stretch, Tile
 from sfit._select import (
     EVERYTHING,
@@ -131,7 +131,9 @@ def _pass(
     n_tiles = stretches[-1].numbers.stop
     seen: list[list[Summary]] = [[] for _ in questions]
     windows: list[Windows] = [(EVERYTHING, EVERYTHING)] * len(questions)
-    bar = tqdm(total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, disable=not shown)
+    bar = progress_bar(
+        total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, shown=bool(shown)
+    )
     per_tile = len(rows) / n_tiles / len(tasks)
     with bar, limit_threads(payload, sides, n_jobs), workers(n_jobs, hint) as run:
         for some in rounds(len(stretches)):

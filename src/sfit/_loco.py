@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy.typing as npt
 from joblib import delayed, effective_n_jobs, parallel_config
-from tqdm.auto import tqdm
 
 from sfit._arguments import check_choice, check_flag, check_jobs, check_level
 from sfit._checkpoint import opened
@@ -28,6 +27,7 @@ from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._payload import share
 from sfit._problem import pose
 from sfit._procedure import set_test
+from sfit._progress import progress_bar
 from sfit._refits import (
     ALL_FEATURES,
     HeldTest,
@@ -186,7 +186,7 @@ def loco_significance(
     members = list(owners.values())
     job = Refits(estimator, train, target, test, loss)
     told = {"the features": owners}
-    bar = tqdm(total=len(members), desc="LOCO", disable=not progress)
+    bar = progress_bar(total=len(members), desc="LOCO", shown=progress)
     with bar, opened(checkpoint, checkpoint_key, told, job.fingerprint, job.data) as saved:
         # An estimator without a seed gives another model each time: the first one counts.
         whole = recall(saved, ALL_FEATURES)
