@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import sfit
@@ -117,6 +117,9 @@ def outcome(rows, names, options):
     reference=st.sampled_from(["mean", "median", "mode"]),
     seed=st.integers(0, 99),
 )
+@example([("int8", "everywhere")], LAYOUTS[1], "mode", 0)
+@example([("truth", "at first")], LAYOUTS[2], "mean", 0)
+@example([("moment of a zone", "at first"), ("string", "here and there")], LAYOUTS[2], "mean", 0)
 @pytest.mark.filterwarnings("ignore")
 def test_any_types_in_any_layout(tmp_path_factory, kinds, layout, reference, seed):
     """The bytes of the result in memory, or an error of the same kind."""

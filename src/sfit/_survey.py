@@ -99,7 +99,7 @@ class Survey:
     def centre(self, how: str, column: int) -> Any:
         """Mean or mode of a column; its mode where it holds no numbers."""
         if column in self.counts and (how == "mode" or column not in self.numeric):
-            return mode_of(self.counts[column]) if len(self.counts[column]) else None
+            return mode_of(self.counts[column]) if len(self.counts[column]) else float("nan")
         if column in self.categorical and len(self.counts[column]):
             return mode_of(self.counts[column])
         return mean_of(self.sums[column])
