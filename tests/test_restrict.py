@@ -20,7 +20,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 import sfit
@@ -193,6 +193,47 @@ def test_threads_of_a_forest_share_the_rows():
     alone = RandomForestRegressor(20, n_jobs=1, random_state=0).fit(X, y)
     np.testing.assert_array_equal(sfit.models.as_view(model).predict(X), alone.predict(X))
     assert model.n_jobs == 2
+
+
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+def test_a_leaf_that_is_not_finite_is_told_with_its_row(bad):
+    """A loss may hide it; cells that are asked for as rows come must not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1_500, 2)) * [1, 0]
+    y = np.sin(3 * X[:, 0])
+    model = DecisionTreeRegressor(random_state=0).fit(X, y)
+    model.tree_.value[model.apply(X.astype(np.float32))[1_400]] = bad
+
+    def bounded(y, prediction):
+        return np.fmin(np.abs(y - prediction), 1.0)
+
+    for fast in (True, False):
+        with pytest.raises(sfit.exceptions.ModelError, match="row 1400 is not finite"):
+            sfit.feature_significance(model, X, y, loss=bounded, reference=[0, 0], fast=fast)
+
+
+def test_a_forest_that_learned_from_missing_values():
+    """Splits between missing and all else stand at infinity, where no model can be asked."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 3))
+    missing = rng.random(3_000) < 0.2
+    y = X[:, 0] + 2 * missing
+    X[missing, 1] = np.nan
+    model = RandomForestRegressor(5, random_state=0).fit(X, y)
+    fast, slow, routes = both(model, X, y, reference=[0, 0, 0])
+    assert fast == slow
+    assert fast.selected == ("x0",)
+    assert routes[0] == "cells"
+
+
+def test_a_forest_in_threads_behind_a_sparse_encoder():
+    """Rows that come as a sparse matrix have no length, and are not shared."""
+    C = np.random.default_rng(0).integers(0, 3, size=(2_000, 3)).astype(float)
+    y = C[:, 0] + C[:, 1] * C[:, 2]
+    encoder = make_pipeline(OneHotEncoder(handle_unknown="ignore"), PolynomialFeatures(2))
+    model = make_pipeline(encoder, RandomForestRegressor(5, n_jobs=2, random_state=0)).fit(C, y)
+    fast, slow, _ = both(model, C, y)
+    assert fast == slow
 
 
 def test_categorical_splits_go_the_direct_way():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sfit._select import (
     EVERYTHING,
     NOTHING,
+    NOWHERE,
     SORTED_ROWS,
     Counted,
     Window,
@@ -128,6 +129,14 @@ def test_weights_stand_for_repeated_values(values, data, a, b):
     kept = times(short) > 0
     np.testing.assert_array_equal(short.values[kept], long.values)
     np.testing.assert_array_equal(times(short)[kept], times(long))
+
+
+def test_nothing_that_is_looked_for_keeps_nothing():
+    """Not even alive: a slice of the values would hold all of them."""
+    found = count(np.arange(5.0), NOWHERE)
+    assert len(found.values) == 0
+    assert found.values.base is None
+    assert order_statistic(merge([found]), 3) is None
 
 
 def test_ties_are_not_repeated():

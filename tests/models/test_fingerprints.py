@@ -135,3 +135,11 @@ def test_keras_models_by_configuration():
 def test_functions_have_none():
     """Nothing is known of the inside."""
     assert as_view(lambda rows: rows[:, 0]).fingerprint() is None
+
+
+def test_threads_are_not_the_model():
+    """A run may go on with another number of them."""
+    forest = RandomForestRegressor(3, n_jobs=1, random_state=0).fit(X, Y)
+    first = as_view(forest).fingerprint()
+    forest.n_jobs = 2
+    assert as_view(forest).fingerprint() == first

@@ -44,7 +44,7 @@ class SklearnView(ModelView):
     def predict(self, Z: Any) -> Array:
         """`predict` of a regressor, `predict_proba` of a classifier."""
         threads = min(effective_n_jobs(self.n_jobs), cpu_count())
-        if threads == 1 or len(Z) < SHARED_ROWS or not isinstance(Z, np.ndarray):
+        if threads == 1 or not isinstance(Z, np.ndarray) or len(Z) < SHARED_ROWS:
             return self._predict(Z)
         ask = Parallel(n_jobs=threads, require="sharedmem")
         return np.concatenate(
@@ -67,6 +67,10 @@ class SklearnView(ModelView):
                 "task='classification')."
             )
         return np.asarray(probabilities)
+
+    def fingerprint(self) -> str | None:
+        """That of the estimator; the number of its threads is not the model."""
+        return stable_hash(replace(self, n_jobs=1))
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Random weights, or leaf values permuted within each tree."""

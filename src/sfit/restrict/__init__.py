@@ -15,10 +15,10 @@ from sfit._features import Features
 from sfit._rows import Tile, is_frame, take_rows
 from sfit.exceptions import SFITWarning
 from sfit.models import Dense, ModelView, Trees
-from sfit.restrict._direct import Memory, predict_directly, rounding_noise
+from sfit.restrict._direct import CALL_BYTES, Memory, predict_directly, rounding_noise
 from sfit.restrict._prediction import Constant, Prediction, Restricted
 from sfit.restrict._relu import is_computable, is_piecewise_linear, make_polylines, make_update
-from sfit.restrict._trees import make_cells
+from sfit.restrict._trees import SparseCells, make_cells
 
 __all__ = ["SidePredictions", "fast_route", "rounding_noise"]
 
@@ -112,7 +112,10 @@ def fast_route(
     structure, features = predictions.structure, predictions.features
     functions: dict[Side, Restricted] = {}
     if isinstance(structure, Trees):
-        cells = make_cells(predictions.view, structure, features, sides, n)
+        outputs = 1 if predictions.view.classes is None else len(predictions.view.classes)
+        held = [f for f in predictions.prepared.values() if isinstance(f, SparseCells)]
+        room = CALL_BYTES // (8 * outputs) - sum(cells.grid.n_cells for cells in held)
+        cells = make_cells(predictions.view, structure, features, sides, n, room)
         functions.update((side, function) for side, function in cells.items())
         return "cells", functions
     numeric = not is_frame(features.reference) and features.reference.dtype != object

@@ -20,7 +20,7 @@ from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit._rows import Table, Tile, column_values, is_frame, is_number, to_native, with_values
 from sfit.models import ModelView, Trees
-from sfit.restrict._direct import CALL_BYTES, STACK_ROWS, checked
+from sfit.restrict._direct import STACK_ROWS, Memory, checked, predict_directly
 from sfit.restrict._lookup import Lookup, make_lookup
 from sfit.restrict._prediction import Prediction
 
@@ -96,9 +96,10 @@ class SparseCells:
     as fast as for rows as they come.
     """
 
+    side: Reveal
     grid: Grid
     view: ModelView
-    reference: Table
+    features: Features
     asked: Asked = field(default_factory=Asked)
 
     def __call__(self, tile: Tile) -> Prediction:
@@ -108,16 +109,23 @@ class SparseCells:
         unknown = slice(None) if table is None else _is_unknown(table.take(cells, axis=0))
         new = np.unique(cells[unknown])
         if table is None or len(new):
-            found = ask_cells(self.view, self.reference, [(self.grid, new)])
+            found = ask_cells(self.view, self.features.reference, [(self.grid, new)])
+            if not np.isfinite(found).all():
+                return self._directly(tile)
             if table is None:
                 table = np.full((self.grid.n_cells, *found.shape[1:]), np.nan, dtype=found.dtype)
             table[new] = found
             self.asked.values = table
         return Prediction(table.take(cells, axis=0), None, len(tile))
 
+    def _directly(self, tile: Tile) -> Prediction:
+        """Ask for every row: where a prediction is not finite, that tells which row it is of."""
+        [(_, prediction)] = predict_directly(self.view, self.features, tile, [self.side], Memory())
+        return prediction
+
 
 def _is_unknown(values: Array) -> Array:
-    return np.isnan(values if values.ndim == 1 else values[:, 0])
+    return np.isnan(values if values.ndim == 1 else values.sum(axis=1))
 
 
 class _Plan(NamedTuple):
@@ -126,15 +134,14 @@ class _Plan(NamedTuple):
 
 
 def make_cells(
-    view: ModelView, trees: Trees, features: Features, sides: Sequence[Reveal], n: int
+    view: ModelView, trees: Trees, features: Features, sides: Sequence[Reveal], n: int, room: int
 ) -> dict[Reveal, Cells | SparseCells]:
     """Cell tables for n rows, of those sides that have no categorical split and not too many cells.
 
-    Tables that are filled as rows come stay within the memory budget, all of them together.
+    `room` is the number of cells that tables which are filled as rows come may have together.
     """
     plans: list[_Plan] = []
     tables: dict[Reveal, Cells | SparseCells] = {}
-    room = CALL_BYTES // 8
     for side, edges in zip(sides, reachable_thresholds(trees, features, sides), strict=True):
         if edges is None or not all(_is_numeric(features.reference, column) for column in edges):
             continue
@@ -142,7 +149,7 @@ def make_cells(
         if grid.n_cells * ROWS_PER_CELL <= n:
             plans.append(_Plan(side, grid))
         elif n > STACK_ROWS and grid.n_cells <= min(CELLS_PER_ROW * n, room):
-            tables[side] = SparseCells(grid, view, features.reference)
+            tables[side] = SparseCells(side, grid, view, features)
             room -= grid.n_cells
 
     waiting: list[_Plan] = []
@@ -244,6 +251,9 @@ def _representatives(edges: Array, strict: bool, missing: bool) -> Array:
         values = np.append(np.nextafter(edges[0], dtype(-np.inf)), edges)
     else:
         values = np.append(edges, np.nextafter(edges[-1], dtype(np.inf)))
+    # A split of what is missing from all else has its threshold at infinity, which models refuse.
+    largest = np.finfo(dtype).max
+    values = np.clip(values, -largest, largest)
     return np.append(values, dtype(np.nan)) if missing else values
 
 
