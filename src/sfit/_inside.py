@@ -13,7 +13,6 @@ from sfit._partners import interaction_scores
 from sfit._problem import pose
 from sfit.exceptions import ArgumentError, ModelError
 from sfit.models import Dense, ModelView, as_view
-from sfit.models._sklearn import PipelineView
 
 
 def inside_scores(
@@ -46,7 +45,7 @@ def inside_scores(
 
 
 def _one_column_each(view: ModelView, names: Sequence[str]) -> Features:
-    if isinstance(view, PipelineView):
+    if view.encoded:
         raise ArgumentError("model is a Pipeline: pass X and y as well, to see what it encodes.")
     structure = view.structure
     if isinstance(structure, Dense):

@@ -34,7 +34,6 @@ from sfit._store import open_store
 from sfit._stored import head_of
 from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
 from sfit.models import ModelView, Trees, as_view
-from sfit.models._sklearn import PipelineView
 from sfit.restrict import SidePredictions, rounding_noise
 from sfit.restrict._prediction import Constant, Restricted
 
@@ -185,7 +184,7 @@ def pose(
         ),
         always_on=tuple(column for column in always if column not in constant),
         reference=row,
-        space="encoded" if isinstance(view, PipelineView) and view.encoded else "original",
+        space="encoded" if view.encoded else "original",
         origin="test rows" if isinstance(reference, str) else "given",
         missing=missing,
         spans=spans,

@@ -14,7 +14,6 @@ from sfit._provenance import NO_ORIGIN, origins
 from sfit._rows import HeldRows, Rows, Table, as_table, column_numbers, column_values, to_native
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import ModelView
-from sfit.models._sklearn import PipelineView
 
 Array = npt.NDArray[Any]
 
@@ -62,7 +61,7 @@ def masked_space(view: ModelView, table: Table) -> tuple[ModelView, Table, tuple
     """The view that masks where it is cheapest, its rows, and the original column of each."""
     identity = tuple(range(table.shape[1]))
     encoded = encode(view, table)
-    if not (isinstance(view, PipelineView) and view.encoded):
+    if not view.encoded:
         return view, encoded, identity
     found = origins(view.encode, table, encoded)
     if found is not None and any(source != NO_ORIGIN for source in found):

@@ -26,7 +26,6 @@ from sfit._stored import StoredRows, raw_tiles
 from sfit._survey import Survey, TellingRows, medians
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
-from sfit.models._sklearn import PipelineView
 
 Array = npt.NDArray[Any]
 
@@ -122,7 +121,7 @@ def settle_stored(
         view, _ = settle_classes(view, np.concatenate(found))
         settle = replace(settle, view=view)
     modes = reference == "mode" if isinstance(reference, str) else False
-    probing = isinstance(view, PipelineView) and view.encoded
+    probing = view.encoded
     telling, parts = TellingRows(ends=probing), _Parts()
     known = Survey(view.categorical, modes)
     for first, table in raw_tiles(store, columns):
@@ -146,7 +145,7 @@ def settle_stored(
         unseen = [c for c, source in enumerate(origin) if source == NO_ORIGIN]
         if any(known.spans[c][0] != known.spans[c][1] for c in unseen):
             # A column that never changed over the sample does so elsewhere: mask the originals.
-            view = view.whole()  # type: ignore[attr-defined]
+            view = view.whole()
             sample, origin = encode(view, telling.table), tuple(range(len(labels)))
             settle = replace(settle, view=view)
             known = _survey_again(settle, store, modes)

@@ -123,6 +123,9 @@ class ModelView:
         Whether the view cannot be sent to another process.
     remedy : str
         What the user can do when the output is not what the task asks for: the wrapper to use.
+    encoded : bool
+        Whether `encode` makes other columns than the user's: each is then traced to its own by
+        trying, and the model of `whole` is masked where that fails.
 
     Examples
     --------
@@ -146,6 +149,7 @@ class ModelView:
     categorical: frozenset[int] = frozenset()
     threads_only: bool = False
     remedy: str = ""
+    encoded: bool = False
 
     @property
     def structure(self) -> Dense | Trees | None:
@@ -182,6 +186,16 @@ class ModelView:
             Predictions (m,) or (m, outputs); for classification probabilities (m, classes).
         """
         raise NotImplementedError
+
+    def whole(self) -> ModelView:
+        """The same model, masked in the user's own columns.
+
+        Returns
+        -------
+        ModelView
+            One that is not `encoded`.
+        """
+        return self
 
     def fingerprint(self) -> str | None:
         """A text by which another process knows the model again.
