@@ -223,22 +223,13 @@ def main(patterns):
     results = json.loads(STORED.read_text()) if patterns and STORED.exists() else {}
     modules = {pattern.split(".")[1].rstrip("*") for pattern in patterns} or set(TESTS)
     names = write_mutants(sorted(modules))
+    # Names that a changed module no longer has are forgotten.
+    results = {n: r for n, r in results.items() if n in names or n.split(".")[1] not in modules}
     chosen = [n for n in names if not patterns or any(fnmatch.fnmatch(n, p) for p in patterns)]
     sys.path.insert(0, str(BUILD.resolve()))
-    options = [
-        "-q",
-        "-s",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "--hypothesis-profile=mutants",
-    ]
-    options += [
-        "--tb=native",
-        "-W",
-        "ignore::pytest.PytestAssertRewriteWarning",
-    ]  # hypothesis is here already
+    options = ["-q", "-s", "--tb=native", "--hypothesis-profile=mutants"]
+    options += ["-p", "no:cacheprovider", "-p", "no:xdist"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hypothesis is here already
     prefixes = {prefix for name in chosen for prefix in TESTS[name.split(".")[1]]}
     files = sorted({prefix.partition("::")[0] for prefix in prefixes})
     code = pytest.main([*options, *files], plugins=[Mutants(chosen, results)])
