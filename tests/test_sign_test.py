@@ -325,3 +325,17 @@ def test_plans_are_refused_word_for_word():
     ):
         with pytest.raises(ArgumentError, match=f"^{name} "):
             call()
+
+
+def test_one_row_may_be_enough():
+    """At a level of 0.6 one positive row is significant."""
+    assert rows_needed(0.95, alpha=0.6, power=0.8) == 1
+
+
+def test_rows_needed_next_to_one_half():
+    """There the power falls short again hundreds of rows after it was first reached."""
+    answer = rows_needed(0.502)
+    n = np.arange(answer - 3_000, answer + 10_000)
+    reached = binom.sf(critical_count(n, 0.05) - 1, n, 0.502) >= 0.8
+    assert answer == n[~reached][-1] + 1
+    assert n[reached][0] < answer - 200
