@@ -333,9 +333,9 @@ def test_one_row_may_be_enough():
 
 
 def test_rows_needed_next_to_one_half():
-    """There the power falls short again hundreds of rows after it was first reached."""
-    answer = rows_needed(0.502)
-    n = np.arange(answer - 3_000, answer + 10_000)
-    reached = binom.sf(critical_count(n, 0.05) - 1, n, 0.502) >= 0.8
+    """There the power falls short again hundreds of rows after it was reached."""
+    answer = rows_needed(0.505, power=0.7)
+    n = np.arange(answer - 2_000, answer + 6_000)
+    reached = binom.sf(critical_count(n, 0.05) - 1, n, 0.505) >= 0.7
     assert answer == n[~reached][-1] + 1
     assert n[reached][0] < answer - 200
