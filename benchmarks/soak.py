@@ -56,14 +56,18 @@ TAKE_MISSING = ("histogram", "lightgbm", "xgboost", "catboost", "function")
 NO_RANDOM_COPIES = ("function", "neighbours", "onnx")
 ROUNDED = ("linear", "pipeline", "network", "torch", "skorch", "keras", "onnx")
 """Computed anew by the fast routes, in other steps than the model's own."""
+SINGLE = ("torch", "skorch", "keras", "onnx")
+"""Computed in single precision by their libraries."""
 
 
 # --- rows ---------------------------------------------------------------------------------
 
 
-def draw_column(rng, n):
+def draw_column(rng, n, single):
     """A column of one of the kinds that data come in."""
-    kind = rng.choice(["normal", "heavy", "counts", "dummy", "constant", "ties", "tiny", "huge"])
+    kinds = ["normal", "counts", "dummy", "constant", "ties", "tiny", "heavy", "huge"]
+    # Single precision cannot tell small effects beside a column of millions from rounding.
+    kind = rng.choice(kinds[:-2] if single else kinds)
     z = rng.normal(size=n)
     return {
         "normal": lambda: z,
@@ -77,9 +81,9 @@ def draw_column(rng, n):
     }[kind]()
 
 
-def draw_rows(rng, n, width):
+def draw_rows(rng, n, width, single):
     """Columns of mixed kinds, and a score in which some of them, and a pair, play a part."""
-    X = np.column_stack([draw_column(rng, n) for _ in range(width)])
+    X = np.column_stack([draw_column(rng, n, single) for _ in range(width)])
     scale = X.std(axis=0)
     Z = (X - X.mean(axis=0)) / np.where(scale > 1e-12 * abs(X).max(axis=0), scale, 1.0)
     weights = rng.normal(size=width) * (rng.uniform(size=width) < 0.5)
@@ -345,7 +349,7 @@ def draw(rng):
     kind = str(rng.choice(kinds))
     n = int(np.exp(rng.uniform(np.log(5), np.log(3_000))))
     width = int(rng.integers(1, 8))
-    X, score = draw_rows(rng, 200 + n, width)
+    X, score = draw_rows(rng, 200 + n, width, kind in SINGLE)
     labels = None
     if rng.uniform() < 0.5:
         n_classes = int(rng.integers(2, 5))
@@ -397,7 +401,7 @@ def check(result, settings, n):
         assert {name for term in table["term"] for name in term} <= set(part.feature_names)
 
 
-def agree(result, other, rounded):
+def agree(result, other, y, rounded):
     """The same result: to the byte, or where a network is computed anew, but for rounding."""
     if not rounded:
         assert content(result) == content(other), "another way, another result"
@@ -405,8 +409,10 @@ def agree(result, other, rounded):
     a, b = result.table, other.table
     assert a["term"].tolist() == b["term"].tolist(), "sets"
     assert a["n_positive"].tolist() == b["n_positive"].tolist(), "counts"
-    scale = np.abs(a["statistic"]).max() + 1e-300
-    assert (np.abs(a["statistic"] - b["statistic"]) <= 1e-4 * scale).all(), "medians"
+    # The rounding of single precision, on the scale of the losses.
+    ends = a[["statistic", "ci_low", "ci_high"]].to_numpy()
+    scale = np.abs(ends[np.isfinite(ends)]).max() + np.abs(y).max()
+    assert (np.abs(a["statistic"] - b["statistic"]) <= 1e-5 * scale).all(), "medians"
 
 
 def run(seed, number, folder, counts):
@@ -433,7 +439,7 @@ def run(seed, number, folder, counts):
         way = "slow"  # processes take long to start
     counts["way", way] += 1
     if way == "slow":
-        agree(result, test(model, X, y, fast=False, **settings), kind in ROUNDED)
+        agree(result, test(model, X, y, fast=False, **settings), y, kind in ROUNDED)
     elif way == "rows":
         kinds = ["fortran", "list"]
         # Functions and Pipelines are handed the user's own kind of rows, and may answer otherwise.
@@ -441,18 +447,18 @@ def run(seed, number, folder, counts):
             kinds += ["pandas", *(k for k in ("polars", "pyarrow") if find_spec(k))]
             kinds += ["parquet"] if find_spec("pyarrow") and "by" not in settings else []
         rows, target = as_kind(str(rng.choice(kinds)), X, y, folder)
-        agree(result, test(model, rows, target, **settings), False)
+        agree(result, test(model, rows, target, **settings), y, False)
     elif way == "threads":
-        agree(result, test(model, X, y, n_jobs=2, **settings), False)
+        agree(result, test(model, X, y, n_jobs=2, **settings), y, False)
     elif way == "processes":
         with joblib.parallel_config(backend="loky", n_jobs=2):
-            agree(result, test(model, X, y, **settings), False)
+            agree(result, test(model, X, y, **settings), y, False)
     elif way == "checkpoint":
         path = folder / "run.sqlite"
         path.unlink(missing_ok=True)
         for _ in range(2):
             saved = test(model, X, y, checkpoint=path, checkpoint_key=str(number), **settings)
-            agree(result, saved, False)
+            agree(result, saved, y, False)
     elif find_spec("jinja2") and find_spec("matplotlib"):
         assert "<html" in result.to_html()
         assert result.to_markdown()

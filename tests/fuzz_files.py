@@ -225,6 +225,7 @@ def fuzz(kind, count, seed, folder, watch):
             faults.append(
                 f"{kind} {number} {change.__name__}: {code} {told[-500:]} {watch.seen[:3]}"
             )
+            print(faults[-1], file=sys.stderr, flush=True)
     return faults, worked
 
 

@@ -1,4 +1,7 @@
-"""Nothing but the loader of the credit data opens a connection; no source but its own could."""
+"""Nothing but the loader of the credit data opens a connection by itself; no other source could.
+
+Rows at an address that the user passes (`s3://...`) are fetched by pyarrow or fsspec: not tested here.
+"""
 
 import ast
 import subprocess
@@ -8,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import sfit
+from sfit.exceptions import ArgumentError
 
 SOURCE = Path(sfit.__file__).parent
 # `sklearn.datasets` fetches what is not there; only its fetchers do.
@@ -23,7 +27,14 @@ OPENERS = {
     "urllib",
     "urllib3",
 }
-FETCHERS = ("fetch_", "urlopen", "urlretrieve", "get_file", "create_connection")
+FETCHERS = (
+    "fetch_",
+    "urlopen",
+    "urlretrieve",
+    "create_connection",
+    "S3FileSystem",
+    "GcsFileSystem",
+)
 
 WATCHED = """
 import sys
@@ -123,6 +134,14 @@ def test_the_program_stays_here(tmp_path):
     ended = watched(PROGRAM, tmp_path)
     assert "NETWORK" not in ended.stderr
     assert ended.returncode == 0, ended.stderr
+
+
+def test_a_store_that_cannot_be_reached():
+    """One error of ours, with the address: here there is no Hadoop to ask."""
+    pytest.importorskip("pyarrow")
+    address = "hdfs://nowhere/rows.parquet"
+    with pytest.raises(ArgumentError, match="X='hdfs://nowhere/rows.parquet' cannot be opened"):
+        sfit.feature_significance(lambda rows: rows, address, "y")
 
 
 def imported(tree):

@@ -163,6 +163,8 @@ def _located(uri: str) -> tuple[Any, Any]:
             filesystem, path = fs.FileSystem.from_uri(uri)
         except (pa.ArrowException, ValueError):
             pass
+        except OSError as error:
+            raise ArgumentError(f"X={uri!r} cannot be opened: {error}") from error
         else:
             return path, filesystem
     try:
