@@ -18,18 +18,14 @@ version = release = sfit.__version__
 
 extensions = [
     "mathml",
+    "repository",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = [
-    "gallery/*.ipynb",
-    "gallery/GALLERY_HEADER.rst",
-    "jupyter_execute",
-    "paper/README.md",
-]
+exclude_patterns = ["gallery/*.ipynb", "gallery/GALLERY_HEADER.rst", "jupyter_execute"]
 default_role = "code"
 
 # --- pages ---------------------------------------------------------------------------

@@ -109,6 +109,15 @@ def render(name: str, folder: str | PathLike[str]) -> Report:
     -------
     Report
         As of the run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sfit import studies
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = studies.run("correlation", fast=True, out=folder)
+    ...     studies.render("correlation", folder).page == report.page
+    True
     """
     check_choice(name, "name", NAMES)
     path = Path(folder) / f"{name}.json"
