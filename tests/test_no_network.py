@@ -140,7 +140,7 @@ def test_a_store_that_cannot_be_reached():
     """One error of ours, with the address: here there is no Hadoop to ask."""
     pytest.importorskip("pyarrow")
     address = "hdfs://nowhere/rows.parquet"
-    with pytest.raises(ArgumentError, match=rf"X='{address}' cannot be opened"):
+    with pytest.raises(ArgumentError, match=r"X='hdfs://nowhere/rows\.parquet' cannot be opened"):
         sfit.feature_significance(lambda rows: rows, address, "y")
 
 

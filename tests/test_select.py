@@ -222,10 +222,11 @@ def test_merging_by_hand():
     weighed = count(np.array([2.0, 3.0]), Window(0.0, 9.0), np.array([5, 7]))
     assert says(merge([left, weighed])) == (Window(1.0, 9.0), 0, [1.0, 2.0, 3.0, 5.0], [1, 7, 7, 1])
     whole = merge([count(np.array([2.0, 1.0]), EVERYTHING)])
-    assert says(whole) == (EVERYTHING, 0, [1.0, 2.0], [1, 1])
-    assert whole.counts.dtype == np.int64
+    assert says(whole) == (EVERYTHING, 0, [1.0, 2.0], None)
+    once = count(np.array([2.0, 1.0]), EVERYTHING, np.array([1, 1]))
+    assert says(merge([once])) == (EVERYTHING, 0, [1.0, 2.0], None)
     assert merge([left, weighed]).counts.dtype == merge([left, right]).counts.dtype == np.int64
-    assert says(merge([NOTHING])) == (EVERYTHING, 0, [], [])
+    assert says(merge([NOTHING])) == (EVERYTHING, 0, [], None)
 
 
 def test_narrowing_by_hand():
