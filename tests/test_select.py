@@ -10,7 +10,6 @@ from sfit._select import (
     NOTHING,
     NOWHERE,
     SORTED_ROWS,
-    Counted,
     Window,
     bracket,
     bracket_by_sample,
