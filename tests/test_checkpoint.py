@@ -374,3 +374,11 @@ def test_what_is_packed_comes_out(summaries):
             assert (x.counts is None) == (y.counts is None)
             if x.counts is not None:
                 np.testing.assert_array_equal(x.counts, y.counts)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    """The remedy is to make it, not to make room."""
+    X, y = sfit.simulate.interactions(100, random_state=0)
+    model = LinearRegression().fit(X, y)
+    with pytest.raises(CheckpointError, match=r"there is no folder .*nowhere"):
+        sfit.feature_significance(model, X, y, checkpoint=tmp_path / "nowhere" / "run.sqlite")

@@ -122,10 +122,15 @@ class Checkpoint:
         try:
             yield
         except sqlite3.OperationalError as error:
+            folder = Path(self.path).absolute().parent
+            remedy = (
+                "make room, or choose a file that can be written. What was finished before is "
+                "kept; run again to go on from there."
+                if folder.is_dir()
+                else f"there is no folder {str(folder)!r}."
+            )
             raise CheckpointError(
-                f"checkpoint {str(self.path)!r} cannot be written or read ({error}): make room, or "
-                "choose a file that can be written. What was finished before is kept; run again "
-                "to go on from there."
+                f"checkpoint {str(self.path)!r} cannot be written or read ({error}): {remedy}"
             ) from error
         except sqlite3.DatabaseError as error:
             raise self._damaged(str(error)) from error

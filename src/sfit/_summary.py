@@ -41,9 +41,9 @@ def headline(result: SFITResult) -> str:
     tested = len(result.feature_names)
     if not found:
         return f"None of {tested} features is significant."
-    shown = ", ".join(found[:8]) + (", ..." if len(found) > 8 else "")
+    shown = ", ".join(found[:8]) + (", ..." if len(found) > 8 else ".")
     verb = "is" if len(found) == 1 else "are"
-    return f"{len(found)} of {tested} features {verb} significant: {shown}."
+    return f"{len(found)} of {tested} features {verb} significant: {shown}"
 
 
 def facts(result: SFITResult) -> list[tuple[str, str]]:
