@@ -141,19 +141,19 @@ def test_predictions_of_another_type(dtype):
 def test_answers_differ_from_call_to_call():
     """Noise of the model's own is told, with the share of rows that differ."""
     rng = np.random.default_rng(0)
-    with pytest.warns(SFITWarning, match=r"differ from call to call, for 100% of 1000 rows"):
+    with pytest.warns(SFITWarning, match=r"differ from call to call, for 100% of 256 rows"):
         table_of(lambda rows: good(rows) + 0.3 * rng.normal(size=len(rows)))
 
 
 def test_some_answers_differ_from_call_to_call():
     """The share is that of the rows: here of those with a large first value."""
     rng = np.random.default_rng(0)
-    share = (X[:1_000, 0] > 1).mean()
+    share = (X[:256, 0] > 1).mean()
 
     def model(rows):
         return good(rows) + (rows[:, 0] > 1) * rng.normal(size=len(rows))
 
-    with pytest.warns(SFITWarning, match=rf"differ from call to call, for {share:.0%} of 1000"):
+    with pytest.warns(SFITWarning, match=rf"differ from call to call, for {share:.0%} of 256"):
         table_of(model)
 
 
@@ -245,7 +245,7 @@ def test_slow(capsys):
         return good(rows)
 
     sfit.feature_significance(model, X, Y, progress=True)
-    # Three features and the gate, the base, and a look at 1,000 rows and at 64 one by one.
+    # Three features and the gate, the base, and a look at 256 rows and at 64 one by one.
     assert sum(asked) <= 4 * N + 1 + (1 + 1_000 + 1_000) + 2 * 64
     assert "order 1: 100%" in capsys.readouterr().err
 

@@ -34,6 +34,8 @@ class Checkpoint:
         try:
             with self._explained():
                 self.file = sqlite3.connect(self.path, isolation_level="DEFERRED")
+        except CheckpointError:
+            raise
         except ValueError as error:  # a null byte, or half a character
             raise CheckpointError(
                 f"checkpoint {str(self.path)!r} is no name that a file can have ({error}): choose "

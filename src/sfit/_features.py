@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -393,6 +393,11 @@ def _mode(column: Array) -> Any:
 def mode_of(counts: pd.Series[int]) -> Any:
     """The most frequent value; of several, the first in sorted order."""
     candidates: list[Any] = counts.index[counts == counts.max()].tolist()
+    if not all(isinstance(candidate, Hashable) for candidate in candidates):
+        raise DataError(
+            f"X holds values that cannot be compared, like {candidates[0]!r}: make columns of "
+            "numbers or words of them, or leave the column out."
+        )
     try:
         return min(candidates)
     except TypeError:

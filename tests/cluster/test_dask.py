@@ -154,6 +154,8 @@ def test_the_training_rows_travel_once_per_worker(client, folder, tmp_path):
 
 def test_tables_travel_instead_of_the_model(client, folder, model, monkeypatch):
     """Cells are all that first order needs: no process unpickles the boosting model."""
+    from joblib.externals.loky.backend.reduction import dumps
+
     from sfit import _payload
 
     seen = []
@@ -161,14 +163,14 @@ def test_tables_travel_instead_of_the_model(client, folder, model, monkeypatch):
 
     def watched(evaluation, sides):
         made = light(evaluation, sides)
-        seen.append(made.predictions.view)
+        seen.append(b"HistGradientBoosting" in bytes(dumps(made)))
         return made
 
     monkeypatch.setattr(_payload, "_light", watched)
     with joblib.parallel_config(backend="dask"):
         sfit.feature_significance(model, folder, "y")
-    assert seen[0] is None  # order 1
-    assert seen[1] is not None  # the gate reveals all features: every row is asked
+    assert not seen[0]  # order 1
+    assert seen[1]  # the gate reveals all features: the model is asked where rows lie
 
 
 def slow_model(rows):
