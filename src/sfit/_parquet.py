@@ -132,7 +132,8 @@ def open_parquet(path: str | os.PathLike[str]) -> ParquetStore:
         import pyarrow.dataset as ds
     except ImportError as error:
         raise MissingDependencyError(
-            "reading Parquet files needs pyarrow: pip install 'sfit[parquet]'."
+            f"X={os.fspath(path)!r} names Parquet files, and to read these needs pyarrow: "
+            "pip install 'sfit[parquet]'."
         ) from error
     text = os.fspath(path)
     source: Any = text
