@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import delayed
+from joblib import delayed, effective_n_jobs
 
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Contrast, Evidence, Side, delta, relative_improvement
@@ -135,8 +135,10 @@ def _pass(
         total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, shown=bool(shown)
     )
     per_tile = len(rows) / n_tiles / len(tasks)
+    # A job is a stretch where each is read once, else one task of a stretch: a round has some for all.
+    at_first = effective_n_jobs(n_jobs) if rows.read_once else 1
     with bar, limit_threads(payload, sides, n_jobs), workers(n_jobs, hint) as run:
-        for some in rounds(len(stretches)):
+        for some in rounds(len(stretches), at_first):
             answers: dict[tuple[int, int], list[Summary]] = {}
             jobs = []
             for number in some:
@@ -195,8 +197,8 @@ def _recall(
     return known
 
 
-def rounds(n: int) -> Iterator[list[int]]:
-    """Stretches in the order they are asked: 1, 1, 2, 4, ... of them, spread over all rows.
+def rounds(n: int, at_first: int) -> Iterator[list[int]]:
+    """Stretches in the order they are asked, spread over all rows; each round doubles what is known.
 
     Rows may come sorted by time or by place: brackets judge by tiles from everywhere.
     """
@@ -204,7 +206,7 @@ def rounds(n: int) -> Iterator[list[int]]:
     order = sorted(range(n), key=lambda number: f"{number:0{width}b}"[::-1])
     start = 0
     while start < n:
-        stop = max(1, 2 * start)
+        stop = 2 * start or at_first
         yield order[start:stop]
         start = stop
 
