@@ -197,7 +197,7 @@ def assert_agreement(problem):
 def test_tiles_do_not_change_the_answer(problem, monkeypatch):
     """With tiles of 16 rows, brackets and merging give every bit that one tile gives."""
     whole = run_both(problem)[1]
-    monkeypatch.setattr("sfit._rows.TILE_ROWS", 16)
+    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 16)
     assert run_both(problem)[1] == whole
 
 
@@ -208,6 +208,6 @@ def test_brackets_that_miss_are_asked_again(monkeypatch):
     y = X[:, 0] + rng.normal(size=3_000)
     order = np.argsort(np.abs(y))
     whole = sfit.feature_significance(lambda rows: 0.9 * rows[:, 0], X[order], y[order], beta=0.0)
-    monkeypatch.setattr("sfit._rows.TILE_ROWS", 100)
+    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 100)
     tiled = sfit.feature_significance(lambda rows: 0.9 * rows[:, 0], X[order], y[order], beta=0.0)
     assert tiled == whole

@@ -17,10 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import sfit
-from sfit import _features, _rows
+from sfit._packed import pack, unpack
 from sfit._select import Counted, Window
-from sfit._tally import Summary, pack, unpack
+from sfit._tally import Tally
 from sfit.exceptions import ArgumentError, CheckpointError
+from sfit.rows import _tiles
 
 NAMES = ["a", "b", "c"]
 
@@ -28,8 +29,7 @@ NAMES = ["a", "b", "c"]
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Ten tiles instead of one."""
-    monkeypatch.setattr(_rows, "TILE_ROWS", 300)
-    monkeypatch.setattr(_features, "TILE_ROWS", 300)
+    monkeypatch.setattr(_tiles, "TILE_ROWS", 300)
 
 
 @pytest.fixture(scope="module")
@@ -305,8 +305,8 @@ FULL_DISK = """
 import resource, signal, sys
 import numpy as np, pandas as pd
 import sfit
-from sfit import _rows
-_rows.TILE_ROWS = 300
+from sfit.rows import _tiles
+_tiles.TILE_ROWS = 300
 rng = np.random.default_rng(0)
 rows = pd.DataFrame(rng.normal(size=(30_000, 3)), columns=list("abc"))
 rows["y"] = rows.a + rows.b * rows.c + rng.normal(size=30_000)
@@ -361,7 +361,7 @@ COUNTED = st.builds(
 COUNT = st.integers(0, 2**62)
 
 
-@given(st.lists(st.builds(Summary, COUNT, COUNT, COUNT, COUNT, COUNTED, COUNTED), max_size=4))
+@given(st.lists(st.builds(Tally, COUNT, COUNT, COUNT, COUNT, COUNTED, COUNTED), max_size=4))
 def test_what_is_packed_comes_out(summaries):
     """Every number, infinities among them, to the bit."""
     found = unpack(pack(summaries)) if summaries else []

@@ -8,6 +8,8 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
@@ -15,6 +17,7 @@ from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 import sfit
+from sfit._engine import rounds
 from sfit.exceptions import DataError, ModelError
 
 
@@ -50,7 +53,7 @@ def test_threads_give_the_bits_of_one_worker(rows, name, by, monkeypatch):
     """Two threads, four, and one; in tiles of 300 rows, to order 2."""
     X, y = rows
     model = MODELS[name].fit(X, y)
-    monkeypatch.setattr("sfit._rows.TILE_ROWS", 300)
+    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 300)
     options = {"max_order": 2, "beta": 0.001, "by": by, "exhaustive": True}
     assert_identical(
         *(sfit.feature_significance(model, X, y, n_jobs=n_jobs, **options) for n_jobs in (1, 2, 4))
@@ -137,7 +140,7 @@ def test_a_model_that_writes_to_its_array_changes_nothing(rows, monkeypatch):
     """It gets rows of its own every time: same result as the well-behaved one, X untouched."""
     X, y = rows[0].copy(), rows[1].astype(float)
     before = X.copy()
-    monkeypatch.setattr("sfit._rows.TILE_ROWS", 700)
+    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 700)
 
     def polite(z):
         return 1 / (1 + np.exp(-z[:, 0] * z[:, 1]))
@@ -262,7 +265,7 @@ def test_a_dummy_costs_two_rows():
 
 def test_a_late_fault_names_its_row(monkeypatch):
     """A prediction that is not finite, and a loss, far behind the probe: the row's own number."""
-    monkeypatch.setattr("sfit._rows.TILE_ROWS", 1_000)
+    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 1_000)
     X = np.random.default_rng(7).normal(size=(5_000, 2))
     X[4_321, 0] = 99.0
     y = X[:, 0]
@@ -303,7 +306,19 @@ def test_rows_in_the_order_of_their_improvement(order, monkeypatch):
     rows = np.argsort(improvement if order == "worst rows first" else -improvement)
     asked = {"reference": 0.0, "beta": 0.01}
     whole = sfit.feature_significance(lambda Z: Z[:, 0], X[rows], y[rows], **asked)
-    monkeypatch.setattr("sfit._rows.TILE_ROWS", 3_000)
+    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 3_000)
     tiled = sfit.feature_significance(lambda Z: Z[:, 0], X[rows], y[rows], **asked)
     assert_identical(whole, tiled)
     assert whole.tests[0].beta_max > 0
+
+
+@given(st.integers(1, 200), st.integers(1, 40))
+def test_rounds_ask_for_every_stretch_once_and_give_all_workers_one_at_first(n, n_workers):
+    sizes = []
+    asked = []
+    for some in rounds(n, n_workers):
+        sizes.append(len(some))
+        asked += some
+    assert sorted(asked) == list(range(n))
+    assert sizes[0] == min(n, n_workers)
+    assert all(size <= sum(sizes[:k]) for k, size in enumerate(sizes) if k)

@@ -19,8 +19,8 @@ from sklearn.preprocessing import (
 )
 
 import sfit
-from sfit._provenance import NO_ORIGIN, origins
-from sfit._rows import as_table
+from sfit.problem._provenance import NO_ORIGIN, origins
+from sfit.rows import as_table
 
 CITIES = np.array(["lima", "oslo", "rome"])
 

@@ -153,7 +153,7 @@ def test_parts_and_several_tiles_count_the_same(monkeypatch):
     X, y = regression()
     labels = np.digitize(y, [-1, 1])
     model = HistGradientBoostingClassifier(max_iter=10).fit(X[:2_000], labels[:2_000])
-    monkeypatch.setattr("sfit._rows.TILE_ROWS", 700)
+    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 700)
     fast = sfit.feature_significance(model, X, labels, by="class", max_order=2, reference=0.0)
     slow = sfit.feature_significance(
         model, X, labels, by="class", max_order=2, reference=0.0, fast=False
@@ -165,7 +165,7 @@ def test_parts_and_several_tiles_count_the_same(monkeypatch):
 @pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesClassifier])
 def test_a_large_product_of_cells_is_asked_for_where_rows_lie(kind, monkeypatch):
     """More cells than rows: each is asked for once, by the first tile that has a row there."""
-    monkeypatch.setattr("sfit._rows.TILE_ROWS", 1_500)
+    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 1_500)
     X, y = sfit.simulate.interactions(6_000, random_state=0)
     X = X.round(1)  # rows of one cell come again in later tiles
     y = y > y.mean() if kind is ExtraTreesClassifier else y

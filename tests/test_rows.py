@@ -11,8 +11,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPRegressor
 
 import sfit
-from sfit._rows import HeldRows, as_table, distinct_rows, reveal, select_columns
 from sfit.exceptions import ArgumentError, DataError
+from sfit.rows import HeldRows, as_table, distinct_rows, reveal, select_columns
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -517,7 +517,7 @@ def test_reveal_shows_some_columns_and_freezes_the_others(seed, shown):
 
 def test_tiles_are_runs_of_consecutive_rows(monkeypatch):
     """Cut and joined again, rows and outcomes are what they were."""
-    monkeypatch.setattr("sfit._rows.TILE_ROWS", 7)
+    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 7)
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20.0)
     tiles = [t for stretch in HeldRows(X, y).stretches for t in stretch.tiles(None)]
     assert [len(tile) for tile in tiles] == [7, 7, 6]

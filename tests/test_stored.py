@@ -12,10 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import sfit
-from sfit import _features, _rows
-from sfit._store import open_store
-from sfit._stored import StoredRows, raw_tiles
 from sfit.exceptions import ArgumentError, DataError
+from sfit.rows import _tiles
+from sfit.rows._store import open_store
+from sfit.rows._stored import StoredRows, raw_tiles
 
 pa = pytest.importorskip("pyarrow")
 ds = pytest.importorskip("pyarrow.dataset")
@@ -33,8 +33,7 @@ TILE = 512
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Ten tiles instead of one."""
-    monkeypatch.setattr(_rows, "TILE_ROWS", TILE)
-    monkeypatch.setattr(_features, "TILE_ROWS", TILE)
+    monkeypatch.setattr(_tiles, "TILE_ROWS", TILE)
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +223,7 @@ def test_tiles_are_cut_alike_wherever_reading_starts(frame, tmp_path):
 
         def __call__(self, index, table, first, numbers):
             values = table.get_column("a").to_numpy()
-            return _rows.Tile(index, values, values, None, numbers)
+            return _tiles.Tile(index, values, values, None, numbers)
 
     for numbers in (None, chosen):
         n = 5_000 if numbers is None else len(numbers)
@@ -277,7 +276,7 @@ def test_columns_that_the_model_takes_for_categories(tmp_path, reference):
 
 def test_modes_of_many_numbers(tmp_path, monkeypatch):
     """Only words are refused when there are too many of them."""
-    monkeypatch.setattr("sfit._survey.MOST_WORDS", 100)
+    monkeypatch.setattr("sfit.rows._survey.MOST_WORDS", 100)
     rng = np.random.default_rng(2)
     rows = pd.DataFrame(rng.normal(size=(2_000, 2)), columns=["a", "y"])
     rows.to_parquet(tmp_path / "rows.parquet")

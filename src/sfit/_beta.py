@@ -31,11 +31,12 @@ from sfit._arguments import (
 )
 from sfit._checkpoint import Checkpoint, opened_for
 from sfit._contrast import Contrast, Reveal
-from sfit._engine import Question, gather
-from sfit._problem import Problem, pose
+from sfit._engine import gather
 from sfit._result import BetaChoice
 from sfit._sign_test import ranks, too_few_rows
+from sfit._tally import Question
 from sfit.exceptions import BetaError, DataError, ModelError, SFITWarning
+from sfit.problem import Problem, pose
 
 Array = npt.NDArray[Any]
 RandomModel = Callable[[np.random.Generator], Any]

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from sfit._rows import hash_table
 from sfit._versions import version_of
 from sfit.exceptions import ArgumentError, CheckpointError
+from sfit.rows import hash_table
 
 if TYPE_CHECKING:
-    from sfit._problem import Problem
+    from sfit.problem import Problem
 
 FORMAT = "1"
 

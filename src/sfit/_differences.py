@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from sfit._contrast import same_prediction
 from sfit._losses import Loss
-from sfit._rows import Tile
 from sfit.restrict import SidePredictions
 from sfit.restrict._prediction import Prediction
+from sfit.rows import Tile
 
 Array = npt.NDArray[Any]
 

@@ -24,17 +24,19 @@ from sfit._arguments import (
 from sfit._beta import MAX_BETA, N_MODELS, choose_on, set_aside
 from sfit._checkpoint import Checkpoint, opened_for
 from sfit._differences import Evaluation
-from sfit._engine import Question, gather
-from sfit._features import describe_reference, positions_of
+from sfit._engine import gather
+from sfit._features import positions_of
 from sfit._multiplicity import CORRECTIONS
 from sfit._partitioned import PartitionedResult
 from sfit._partners import Partners, check_partners, find_partners
-from sfit._problem import Problem, pose
 from sfit._procedure import Outcome, Plan, sfit
 from sfit._result import Settings, SFITResult
 from sfit._sign_test import INTERVALS, Ranks, ranks, too_few_rows
+from sfit._tally import Question
 from sfit._versions import versions
 from sfit.exceptions import ArgumentError, DataError, SFITWarning
+from sfit.problem import Problem, pose
+from sfit.problem._reference import describe_reference
 
 
 class Options(TypedDict, total=False):

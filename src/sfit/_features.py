@@ -1,42 +1,21 @@
-"""What is tested: names, the columns behind each, and the values they are frozen at."""
+"""What is tested: names, and the columns behind each."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import scipy.sparse as sp
 
 from sfit._arguments import is_iterable
 from sfit._contrast import Term
-from sfit._rows import (
-    TILE_ROWS,
-    Table,
-    as_table,
-    column_names,
-    column_numbers,
-    column_values,
-    is_frame,
-    is_number,
-    select_columns,
-    to_native,
-)
-from sfit.exceptions import ArgumentError, DataError
-from sfit.models import ModelView
+from sfit.exceptions import ArgumentError
+from sfit.rows import Table, column_values
 
 Array = npt.NDArray[Any]
-
-FOLDED_ROWS = 32
-"""Rows that are put side by side where the ends of columns are looked for."""
-
-NAMED_REFERENCES = ("mean", "median", "mode")
 
 
 @dataclass(frozen=True)
@@ -92,7 +71,7 @@ def positions_of(
             found.append(index[str(item)])
         else:
             raise ArgumentError(
-                f"{argument} names {item!r}, which is not one of {_shorten(labels)}."
+                f"{argument} names {item!r}, which is not one of {shorten(labels)}."
             )
     if len(set(found)) < len(found):
         raise ArgumentError(f"{argument} names a column more than once: {list(wanted)!r}.")
@@ -136,128 +115,6 @@ def group_columns(
     return features
 
 
-def check_reference(reference: Any, labels: Sequence[str]) -> None:
-    """Refuse what can be no reference, before any work is done."""
-    if isinstance(reference, str):
-        if reference not in NAMED_REFERENCES:
-            allowed = ", ".join(map(repr, NAMED_REFERENCES))
-            raise ArgumentError(
-                f"reference must be {allowed}, a number, a mapping by column, a row of values or a "
-                f"data set; got {reference!r}."
-            )
-    elif isinstance(reference, Mapping):
-        positions_of(list(reference), labels, "reference")
-    elif _is_scalar(reference):
-        # Whole numbers of Python have no limit; and nan is not at most anything.
-        if not abs(reference) <= sys.float_info.max:
-            raise ArgumentError(f"reference must be finite; got {reference!r}.")
-    elif _is_row(reference):
-        if len(reference) != len(labels):
-            raise ArgumentError(
-                f"reference has {len(reference)} values, but there are {len(labels)} columns: "
-                f"{_shorten(labels)}."
-            )
-    elif (shape := as_table(reference, "reference").shape)[0] == 0:
-        raise DataError(f"reference is a data set without rows, of shape {tuple(shape)}.")
-
-
-def has_no_names(reference: Any, labels: Sequence[str]) -> bool:
-    """Whether values of a reference are told apart by their position alone."""
-    if isinstance(reference, pd.Series):
-        return not _goes_by_name(reference, labels)
-    if _is_row(reference):
-        return True
-    return isinstance(reference, list | tuple | np.ndarray) or sp.issparse(reference)
-
-
-def _goes_by_name(reference: Any, labels: Sequence[str]) -> bool:
-    return isinstance(reference, pd.Series) and set(map(str, reference.index)) == set(labels)
-
-
-def describe_reference(reference: Any) -> str:
-    """A reference in a few words."""
-    if isinstance(reference, str):
-        return reference
-    if _is_scalar(reference):
-        return f"{reference:g}"
-    if isinstance(reference, Mapping):
-        return "by column"
-    return "a row of values" if _is_row(reference) else "means of a data set"
-
-
-Centre = Callable[[str, int], Any]
-"""From "mean", "median" or "mode" and a column of the masked space to its centre."""
-
-
-def reference_row(
-    reference: Any,
-    view: ModelView,
-    table: Table,
-    encoded: Table,
-    labels: Sequence[str],
-    origin: Sequence[int],
-    centre: Centre | None = None,
-) -> Table:
-    """The row of the masked space that hidden features are frozen at.
-
-    `table` holds the user's columns, `encoded` the masked space, and `origin` the original column
-    behind each masked one. Named references are taken in the masked space; values that the user
-    gives are in original units, and are encoded as a row of the data would be. `centre` is that of
-    all rows, where the tables hold but some of them.
-    """
-    own = centre or partial(centre_of, encoded, view.categorical)
-    columns, known, how, trusted = range(encoded.shape[1]), {}, "mean", centre is not None
-    if isinstance(reference, str):
-        how = reference
-    elif _is_scalar(reference) or isinstance(reference, Mapping) or _is_row(reference):
-        known = _given_values(reference, table, labels)
-        if encoded is not table:
-            # Even where the shapes agree: the head of a Pipeline may scale, and keep the names.
-            example = as_table(view.encode(to_native(with_reference(table[:1], table, known))))
-            known = {
-                column: column_values(example, column)[0]
-                for column, source in enumerate(origin)
-                if source in known
-            }
-    else:
-        data = _encoded_reference(reference, view, labels)
-        own, trusted = partial(centre_of, data, view.categorical), True
-        columns = range(data.shape[1])
-    values = {c: known[c] if c in known else own(how, c) for c in columns}
-    return with_reference(encoded[:1], encoded, values, trusted=trusted)
-
-
-def survey(table: Table) -> tuple[tuple[tuple[float, float], ...], frozenset[int]]:
-    """Smallest and largest value of each column, and the columns with missing values."""
-    columns = range(table.shape[1])
-    if isinstance(table, np.ndarray) and table.dtype != object:
-        # NaN comes through, and tells of missing values.
-        low, high = _along_columns(np.minimum, table), _along_columns(np.maximum, table)
-        missing = frozenset(np.flatnonzero(np.isnan(low)).tolist())
-    else:
-        low = high = np.full(len(columns), np.nan)
-        missing = frozenset(c for c in columns if pd.isna(column_values(table, c)).any())
-    spans = [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
-    for column in columns:
-        values = column_values(table, column) if np.isnan(spans[column][0]) else None
-        if values is not None and values.dtype != object:
-            spans[column] = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
-    return tuple(spans), missing
-
-
-def _along_columns(end: np.ufunc, table: Array) -> Array:
-    """Smallest or largest value of each column.
-
-    NumPy goes down the columns a row at a time: several rows side by side are a longer one.
-    """
-    n, width = table.shape
-    if n < FOLDED_ROWS or not table.flags.c_contiguous:
-        return np.asarray(end.reduce(table, axis=0))
-    whole = n // FOLDED_ROWS * FOLDED_ROWS
-    folded = end.reduce(table[:whole].reshape(-1, FOLDED_ROWS * width), axis=0)
-    return np.asarray(end.reduce(np.vstack([folded.reshape(-1, width), table[whole:]]), axis=0))
-
-
 def constant_features(features: Features, encoded: Table) -> tuple[list[str], list[str]]:
     """Names of features that never change: those that stand at their reference, and the others."""
     at_reference: list[str] = []
@@ -282,15 +139,6 @@ def _is_constant(features: Features, encoded: Table, column: int) -> bool:
     return _stands_at(values[0], values)
 
 
-def match_reference(encoded: Table, reference: Table) -> Table:
-    """Give a frame the dtypes of its reference: the mean of whole numbers is a fraction."""
-    if not is_frame(encoded):
-        return encoded
-    own, wanted = encoded.schema, reference.schema
-    changed = [nw.col(name).cast(wanted[name]) for name in own if own[name] != wanted[name]]
-    return encoded.with_columns(*changed) if changed else encoded
-
-
 def _stands_at(value: Any, column: Array) -> bool:
     """Whether all of a column equals a value; missing is a value. Most columns deny it early."""
     for some in (column[:256], column):
@@ -306,164 +154,6 @@ def _stands_at(value: Any, column: Array) -> bool:
     return True
 
 
-def _is_scalar(reference: Any) -> bool:
-    return isinstance(reference, int | float | np.number) and not isinstance(reference, bool)
-
-
-def _is_row(reference: Any) -> bool:
-    if isinstance(reference, list | tuple):
-        return all(np.ndim(value) == 0 for value in reference)
-    return getattr(reference, "ndim", None) == 1 and not sp.issparse(reference)
-
-
-def _shorten(labels: Sequence[str]) -> str:
+def shorten(labels: Sequence[str]) -> str:
     shown = ", ".join(map(repr, labels[:8]))
     return f"{shown}, ... ({len(labels)} columns)" if len(labels) > 8 else shown
-
-
-def _given_values(reference: Any, table: Table, labels: Sequence[str]) -> dict[int, Any]:
-    """Values in original units, by original column."""
-    if _goes_by_name(reference, labels):
-        reference = dict(reference)
-    if isinstance(reference, Mapping):
-        positions = positions_of(list(reference), labels, "reference")
-        return dict(zip(positions, reference.values(), strict=True))
-    if _is_scalar(reference):
-        return {
-            position: reference
-            for position in range(len(labels))
-            if column_numbers(table, position) is not None
-        }
-    return dict(enumerate(np.asarray(reference, dtype=object).tolist()))
-
-
-def _encoded_reference(reference: Any, view: ModelView, labels: Sequence[str]) -> Table:
-    data = as_table(reference, "reference")
-    names = column_names(data)
-    if names is not None:
-        positions = positions_of(list(labels), names, "the data set passed as reference must hold")
-        data = select_columns(data, positions)
-    elif data.shape[1] != len(labels):
-        raise ArgumentError(
-            f"reference has {data.shape[1]} columns, but the model is tested on {len(labels)}: "
-            f"{_shorten(labels)}."
-        )
-    return as_table(view.encode(to_native(data)))
-
-
-def centre_of(data: Table, categorical: frozenset[int], how: str, position: int) -> Any:
-    """The centre of a column: its mode where it holds no numbers."""
-    numeric = None if position in categorical else column_numbers(data, position)
-    if numeric is None or how == "mode":
-        return _mode(column_values(data, position))
-    if np.isnan(numeric).all():
-        return float("nan")
-    if how == "median":
-        return float(np.nanmedian(numeric))
-    starts = range(0, len(numeric), TILE_ROWS)
-    return mean_of([tile_sum(numeric[start : start + TILE_ROWS]) for start in starts])
-
-
-def tile_sum(column: Array) -> tuple[float, int]:
-    """Sum and number of the values that are not missing."""
-    # In one piece, so that the order of summation does not depend on how the table is stored.
-    column = np.ascontiguousarray(column)
-    with np.errstate(over="ignore", invalid="ignore"):  # a reference must be finite: checked later
-        total = float(column.sum(dtype=np.float64))
-        if np.isnan(total) and (missing := np.isnan(column)).any():
-            column = column[~missing]
-            total = float(column.sum(dtype=np.float64))
-    return total, len(column)
-
-
-def mean_of(sums: Iterable[tuple[float, int]]) -> float:
-    """Mean from sums by tile, in order: it does not depend on how the rows are stored."""
-    total, count = 0.0, 0
-    for of_tile, n in sums:
-        total += of_tile
-        count += n
-    return total / count if count else float("nan")
-
-
-def _mode(column: Array) -> Any:
-    counts = pd.Series(column).value_counts(sort=False)
-    return mode_of(counts) if len(counts) else column[0]
-
-
-def mode_of(counts: pd.Series[int]) -> Any:
-    """The most frequent value; of several, the first in sorted order."""
-    candidates: list[Any] = counts.index[counts == counts.max()].tolist()
-    if not all(isinstance(candidate, Hashable) for candidate in candidates):
-        raise DataError(
-            f"X holds values that cannot be compared, like {candidates[0]!r}: make columns of "
-            "numbers or words of them, or leave the column out."
-        )
-    try:
-        return min(candidates)
-    except TypeError:
-        return min(candidates, key=str)
-
-
-def with_reference(
-    row: Table, table: Table, values: Mapping[int, Any], *, trusted: bool = False
-) -> Table:
-    """A table of one row with some values replaced; dtypes give way where they must.
-
-    `trusted` words come from a data set: they may be new to these rows, and are no misspelling.
-    """
-    if not is_frame(row):
-        changed = row.copy() if isinstance(row, np.ndarray) else row.toarray()
-        for position, value in values.items():
-            try:
-                changed[0, position] = value
-            except (TypeError, ValueError) as error:
-                raise ArgumentError(
-                    f"reference for column {position} must be a number; got {value!r}."
-                ) from error
-        return changed
-    series = []
-    schema = table.schema
-    for position, value in values.items():
-        name = table.columns[position]
-        dtype = schema[name]
-        if is_number(dtype) or column_numbers(table, position) is not None:
-            try:
-                number = float(value)
-            except (TypeError, ValueError) as error:
-                raise ArgumentError(
-                    f"reference for column {name!r} must be a number; got {value!r}."
-                ) from error
-            if dtype == nw.Float32:
-                number = float(np.float32(number))
-            whole = dtype.is_integer() and number.is_integer()
-            kept = dtype if whole or dtype.is_float() else nw.Float64()
-            # Written into a value of the column itself: its native type stays (nullable, say).
-            own = table.get_column(name)[[0]].cast(kept)
-            written = [int(number) if whole else number]
-            series.append(
-                own.scatter(0, nw.new_series(name, written, kept, backend=own.implementation))
-            )
-        else:
-            series.append(_observed(table, position, value, trusted))
-    return row.with_columns(*series) if series else row
-
-
-def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
-    """A column of one row that holds `value`, taken from the data so that its type is the same."""
-    column = column_values(table, position)
-    where = pd.isna(column) if pd.isna(value) else column == value
-    series = table.get_column(table.columns[position])
-    if np.any(where):
-        return series[[int(np.argmax(where))]]
-    known = series.to_native()
-    if isinstance(known, pd.Series) and isinstance(known.dtype, pd.CategoricalDtype):
-        # A category that the model may well know, though it does not occur in these rows.
-        if value in known.dtype.categories:
-            made = pd.Series([value], name=known.name, dtype=known.dtype)
-            return nw.from_native(made, series_only=True)
-    elif trusted and series.dtype == nw.String and isinstance(value, str):
-        return nw.new_series(series.name, [value], series.dtype, backend=table.implementation)
-    raise DataError(
-        f"reference for column {table.columns[position]!r} must be one of the values that occur in "
-        f"X; got {value!r}."
-    )

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from sfit._features import Features
 from sfit._partners import interaction_scores
-from sfit._problem import pose
 from sfit.exceptions import ArgumentError, ModelError
 from sfit.models import Dense, ModelView, as_view
+from sfit.problem import pose
 
 
 def inside_scores(

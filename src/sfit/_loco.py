@@ -19,13 +19,12 @@ from joblib import delayed, effective_n_jobs, parallel_config
 from sfit._arguments import check_choice, check_flag, check_jobs, check_level
 from sfit._checkpoint import opened
 from sfit._contrast import Contrast, Evidence, Refit, Reveal, Side
-from sfit._engine import Question, gather
+from sfit._engine import gather
 from sfit._features import group_columns, positions_of
 from sfit._jobs import workers
 from sfit._losses import check_loss
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._payload import share
-from sfit._problem import pose
 from sfit._procedure import set_test
 from sfit._progress import progress_bar
 from sfit._refits import (
@@ -43,13 +42,15 @@ from sfit._refits import (
     recall,
 )
 from sfit._result import Settings, SFITResult
-from sfit._rows import as_table, as_vector, column_names, select_columns
 from sfit._sign_test import INTERVALS, p_value, ranks, too_few_rows
-from sfit._store import open_store
+from sfit._tally import Question
 from sfit._versions import versions
 from sfit.exceptions import ArgumentError, SFITWarning
+from sfit.problem import pose
 from sfit.restrict import SidePredictions
 from sfit.restrict._prediction import Restricted
+from sfit.rows import as_table, as_vector, column_names, select_columns
+from sfit.rows._store import open_store
 
 Array = npt.NDArray[Any]
 

@@ -19,8 +19,12 @@ from sfit._checkpoint import Checkpoint
 from sfit._contrast import Reveal
 from sfit._features import positions_of
 from sfit._payload import Payload, open_payload
-from sfit._problem import Problem, pose
-from sfit._rows import (
+from sfit.exceptions import DataError, ModelError
+from sfit.models._view import stable_hash
+from sfit.problem import Problem, pose
+from sfit.restrict import SidePredictions
+from sfit.restrict._prediction import Prediction
+from sfit.rows import (
     Table,
     Tile,
     as_table,
@@ -30,11 +34,7 @@ from sfit._rows import (
     select_columns,
     to_native,
 )
-from sfit._store import open_store
-from sfit.exceptions import DataError, ModelError
-from sfit.models._view import stable_hash
-from sfit.restrict import SidePredictions
-from sfit.restrict._prediction import Prediction
+from sfit.rows._store import open_store
 
 Array = npt.NDArray[Any]
 

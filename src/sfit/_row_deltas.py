@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal, delta, relative_improvement
 from sfit._differences import Base
-from sfit._problem import Problem
+from sfit.problem import Problem
 
 Array = npt.NDArray[Any]
 

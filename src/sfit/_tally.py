@@ -1,19 +1,64 @@
-"""What a run of rows says about a question, and how a file holds it: as numbers, no pickles."""
+"""What a run of rows says about a question: counts, and order statistics where they must lie.
+
+Tallies of tiles merge into that of all rows, and everything that is ever reported follows from it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from sfit._select import Counted, Window
+from sfit._contrast import Contrast, Evidence, delta, relative_improvement
+from sfit._differences import Losses
+from sfit._select import (
+    EVERYTHING,
+    NOTHING,
+    NOWHERE,
+    Counted,
+    Window,
+    bracket,
+    bracket_by_sample,
+    count,
+    merge,
+    narrow,
+    order_statistics,
+    total,
+)
+from sfit._sign_test import Ranks, median_ranks
 
-Array = npt.NDArray[Any]
+_ABOVE_ZERO = float(np.nextafter(0.0, 1.0))
 
 
-class Summary(NamedTuple):
+@dataclass(frozen=True)
+class Question:
+    """A contrast, asked of one part of the rows."""
+
+    contrast: Contrast
+    part: int
+    n: int
+    ranks: Ranks
+
+    @property
+    def delta_ranks(self) -> list[int]:
+        """Ranks of delta that are reported: the interval's ends and the median."""
+        wanted = (self.ranks.low, self.ranks.high, self.ranks.lower, *median_ranks(self.n))
+        return [rank for rank in wanted if rank]
+
+    @property
+    def rho_ranks(self) -> list[int]:
+        """The rank of rho that is beta_max, the c-th largest of n; none where c > n."""
+        return [self.ranks.lower] if self.ranks.lower else []
+
+
+Windows = tuple[Window, Window]
+"""Where to look for the wanted order statistics of delta and of rho."""
+
+
+class Tally(NamedTuple):
     """What some rows say about a question."""
 
     n: int
@@ -25,52 +70,104 @@ class Summary(NamedTuple):
     rho: Counted
 
 
-def pack(summaries: Sequence[Summary]) -> bytes:
-    """Summaries as bytes: how many whole numbers, these, and then the others."""
-    whole: list[Array] = []
-    other: list[Array] = []
-    for summary in summaries:
-        whole.append(np.array(summary[:4]))
-        for counted in (summary.delta, summary.rho):
-            weighed = counted.counts is not None
-            whole.append(np.array([counted.below, len(counted.values), weighed]))
-            if counted.counts is not None:
-                whole.append(counted.counts)
-            other += [np.array(counted.window), counted.values]
-    numbers = np.concatenate(whole).astype("<i8")
-    values = np.concatenate(other).astype("<f8")
-    return np.array([len(numbers)], dtype="<i8").tobytes() + numbers.tobytes() + values.tobytes()
+def tally(question: Question, losses: Losses, windows: Windows, room: float) -> Tally:
+    """Everything that is ever reported comes from these counts and order statistics.
+
+    Where no tile has bracketed them yet, this one does it for itself.
+    """
+    base, full, counts = losses
+    beta = question.contrast.beta
+    rho = relative_improvement(base, full)
+    positive = rho > beta
+    differences = delta(base, full, positive, beta)
+    n_better = total(full < base, counts)
+    for_delta, for_rho = windows
+    if counts is None and for_delta == EVERYTHING:
+        for_delta = bracket_by_sample(differences, question.delta_ranks, question.n, room)
+    if counts is None and for_rho == EVERYTHING:
+        for_rho = NOWHERE
+        if _may_improve(question, n_better, len(rho), room):
+            for_rho = bracket_by_sample(rho, question.rho_ranks, question.n, room)
+            for_rho = _improving(for_rho)
+    return Tally(
+        len(rho) if counts is None else int(counts.sum()),
+        total(positive, counts),
+        n_better,
+        total(base != 0, counts),
+        count(differences, for_delta, counts),
+        count(rho, for_rho, counts) if question.rho_ranks else NOTHING,
+    )
 
 
-def unpack(data: bytes) -> list[Summary]:
-    """Summaries from bytes."""
-    n_whole = int(np.frombuffer(data, dtype="<i8", count=1)[0])
-    whole = _Reader(np.frombuffer(data, dtype="<i8", count=n_whole, offset=8))
-    other = _Reader(np.frombuffer(data, dtype="<f8", offset=8 * (n_whole + 1)))
-    summaries = []
-    while whole.left:
-        n, n_positive, n_better, n_improvable = whole.take(4).tolist()
-        counted = []
-        for _ in range(2):
-            below, size, weighed = whole.take(3).tolist()
-            counts = whole.take(size) if weighed else None
-            low, high = other.take(2).tolist()
-            counted.append(Counted(Window(low, high), below, other.take(size), counts))
-        summaries.append(Summary(n, n_positive, n_better, n_improvable, *counted))
-    return summaries
+def _may_improve(question: Question, n_better: int, m: int, room: float) -> bool:
+    """Whether enough of all rows may improve for a beta_max, judging by m of them."""
+    return n_better + room * sqrt(m) / 2 >= question.ranks.critical / question.n * m
 
 
-class _Reader:
-    """Takes numbers off the front of an array."""
+def _improving(window: Window) -> Window:
+    """Only improvements matter for beta_max: where the c-th largest is none, it is not a number."""
+    return Window(max(window.low, _ABOVE_ZERO), window.high)
 
-    def __init__(self, values: Array):
-        self.values = values
-        self.at = 0
 
-    @property
-    def left(self) -> int:
-        return len(self.values) - self.at
+def merged(question: Question, tallies: Sequence[Tally], room: float) -> Tally:
+    """What some tiles say together, kept only where the wanted order statistics must lie."""
+    n = sum(one.n for one in tallies)
+    room *= sqrt(_overdispersion(tallies))
+    for_delta = merge([one.delta for one in tallies])
+    for_rho = merge([one.rho for one in tallies])
+    if n < question.n:
+        window = bracket(for_delta, n, question.delta_ranks, question.n, room)
+        for_delta = narrow(for_delta, window)
+        window = bracket(for_rho, n, question.rho_ranks, question.n, room)
+        for_rho = narrow(for_rho, _improving(window))
+    return Tally(
+        n,
+        sum(one.n_positive for one in tallies),
+        sum(one.n_better for one in tallies),
+        sum(one.n_improvable for one in tallies),
+        for_delta,
+        for_rho,
+    )
 
-    def take(self, n: int) -> Array:
-        self.at += n
-        return self.values[self.at - n : self.at].copy()
+
+def _overdispersion(tallies: Sequence[Tally]) -> float:
+    """How much more the tiles differ than random rows would; rows may come in some order."""
+    shares = [(s.n_positive, s.n) for s in tallies if s.n]
+    n, share = sum(m for _, m in shares), 0.0
+    if n:
+        share = sum(k for k, _ in shares) / n
+    if len(shares) < 2 or share in (0, 1):
+        return 1.0
+    between = sum((k - m * share) ** 2 / m for k, m in shares) / (len(shares) - 1)
+    return max(1.0, between / (share * (1 - share)))
+
+
+def conclude(question: Question, seen: Tally) -> Evidence | None:
+    """What is reported of a question; None when a bracket missed."""
+    wanted = question.delta_ranks
+    found = dict(zip(wanted, order_statistics(seen.delta, wanted), strict=True))
+    beta_max = np.nan
+    if None in found.values():
+        return None
+    if seen.n_better >= question.ranks.critical and question.rho_ranks:
+        [threshold] = order_statistics(seen.rho, question.rho_ranks)
+        if threshold is None:
+            return None
+        beta_max = threshold
+    found[0] = -np.inf
+    low, high = median_ranks(question.n)
+    ranks = question.ranks
+    return Evidence(
+        n=question.n,
+        n_positive=seen.n_positive,
+        n_improvable=seen.n_improvable,
+        statistic=float(np.mean([found[low], found[high]])),
+        ci_low=_number(found[ranks.low]),
+        ci_high=_number(found[ranks.high]) if ranks.high else np.inf,
+        ci_lower=_number(found[ranks.lower]),
+        beta_max=beta_max,
+    )
+
+
+def _number(value: float | None) -> float:
+    return -np.inf if value is None else value

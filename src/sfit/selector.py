@@ -24,9 +24,9 @@ from sklearn.utils.validation import (
 from sfit._arguments import as_seed, check_flag, check_level
 from sfit._feature_significance import feature_significance
 from sfit._features import positions_of
-from sfit._rows import as_table, as_vector, column_names
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import as_view
+from sfit.rows import as_table, as_vector, column_names
 
 __all__ = ["SFITSelector"]
 

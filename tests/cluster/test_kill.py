@@ -16,8 +16,8 @@ RUN = """
 import sys, time
 import numpy as np
 import sfit
-from sfit import _rows
-_rows.TILE_ROWS = 500
+from sfit.rows import _tiles
+_tiles.TILE_ROWS = 500
 
 def model(rows):
     time.sleep(0.02)

@@ -28,8 +28,8 @@ def is_parquet(source: str) -> bool:
 
 def read_head(source: str) -> pd.DataFrame:
     """The first row of Parquet files: names and types, without reading the rest."""
-    from sfit._store import open_store
-    from sfit._stored import raw_tiles
+    from sfit.rows._store import open_store
+    from sfit.rows._stored import raw_tiles
 
     store = open_store(source)
     if store is None:

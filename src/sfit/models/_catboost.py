@@ -12,10 +12,10 @@ import catboost
 import numpy as np
 import pandas as pd
 
-from sfit._rows import as_table, is_frame
 from sfit.exceptions import ModelError
 from sfit.models._trees import Tree, join
 from sfit.models._view import Array, ModelView, Trees, digest_of
+from sfit.rows import as_table, is_frame
 
 _SEVERAL_LABELS = ("MultiLogloss", "MultiCrossEntropy")
 

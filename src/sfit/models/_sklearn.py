@@ -17,10 +17,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from sfit._rows import as_table, is_frame
 from sfit.exceptions import ModelError
 from sfit.models import _sklearn_dense, _sklearn_trees
 from sfit.models._view import Array, Dense, ModelView, Trees, stable_hash
+from sfit.rows import as_table, is_frame
 
 SHARED_ROWS = 1_024
 """From so many rows on, the threads of a forest share them."""

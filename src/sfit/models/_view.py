@@ -18,8 +18,8 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from sfit._rows import as_table, is_frame, numbers
 from sfit.exceptions import ModelError
+from sfit.rows import as_table, is_frame, numbers
 
 Array = npt.NDArray[Any]
 Task = Literal["regression", "classification"]

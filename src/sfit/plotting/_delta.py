@@ -11,12 +11,12 @@ import pandas as pd
 
 from sfit._arguments import check_level, check_unit
 from sfit._features import positions_of
-from sfit._problem import pose
 from sfit._row_deltas import row_deltas
-from sfit._rows import as_table, column_names, column_numbers, column_values
 from sfit._sign_test import ranks
 from sfit.exceptions import ArgumentError
 from sfit.plotting._style import BLUE, GREY, explain, name_ticks, own_axes, plain_frame, short
+from sfit.problem import pose
+from sfit.rows import as_table, column_names, column_numbers, column_values
 
 Array = npt.NDArray[Any]
 

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal, Side
 from sfit._features import Features
-from sfit._rows import Tile, is_frame, take_rows
 from sfit.exceptions import SFITWarning
 from sfit.models import Dense, ModelView, Trees
 from sfit.restrict._direct import CALL_BYTES, Memory, predict_directly, rounding_noise
 from sfit.restrict._prediction import Constant, Prediction, Restricted
 from sfit.restrict._relu import is_computable, is_piecewise_linear, make_polylines, make_update
 from sfit.restrict._trees import SparseCells, make_cells
+from sfit.rows import Tile, is_frame, take_rows
 
 __all__ = ["SidePredictions", "fast_route", "rounding_noise"]
 

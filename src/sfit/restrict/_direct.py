@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal
 from sfit._features import Features
-from sfit._rows import Table, Tile, distinct_rows, is_frame, reveal, to_native
 from sfit.exceptions import ModelError
 from sfit.models import ModelView
 from sfit.restrict._prediction import Prediction
+from sfit.rows import Table, Tile, distinct_rows, is_frame, reveal, to_native
 
 Array = npt.NDArray[Any]
 

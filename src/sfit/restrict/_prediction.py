@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfit._rows import Tile
+from sfit.rows import Tile
 
 Array = npt.NDArray[Any]
 

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, softmax
 
-from sfit._rows import Tile, column_values
 from sfit.models import Dense
 from sfit.restrict._lookup import Lookup, make_lookup
 from sfit.restrict._prediction import Prediction
+from sfit.rows import Tile, column_values
 
 Array = npt.NDArray[Any]
 

@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal
 from sfit._features import Features
-from sfit._rows import Table, Tile, column_values, is_frame, is_number, to_native, with_values
 from sfit.models import ModelView, Trees
 from sfit.restrict._direct import STACK_ROWS, Memory, checked, predict_directly
 from sfit.restrict._lookup import Lookup, make_lookup
 from sfit.restrict._prediction import Prediction
+from sfit.rows import Table, Tile, column_values, is_frame, is_number, to_native, with_values
 
 Array = npt.NDArray[Any]
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfit._contrast import Contrast, Evidence, Reveal, Term
-from sfit._engine import Question, gather
+from sfit._engine import gather
 from sfit._feature_significance import feature_significance
-from sfit._problem import Problem
 from sfit._result import SFITResult
 from sfit._sign_test import ranks
+from sfit._tally import Question
+from sfit.problem import Problem
 
 
 def significance(model: Any, rows: tuple[Any, Any], **asked: Any) -> SFITResult:

@@ -15,8 +15,8 @@ from scipy.stats import binom
 import sfit
 from sfit._contrast import Term, delta, relative_improvement
 from sfit._multiplicity import adjust
-from sfit._problem import Problem, pose
 from sfit._sign_test import INTERVALS, p_value, ranks
+from sfit.problem import Problem, pose
 from sfit.simulate import interactions, interactions_mean
 from sfit.studies._calibration_page import CURVE_BETAS, figures, page
 from sfit.studies._contrasts import Asker, single

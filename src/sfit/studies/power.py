@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from sfit._contrast import Term
-from sfit._problem import pose
 from sfit._sign_test import p_value
+from sfit.problem import pose
 from sfit.studies._contrasts import Asker, significance
 from sfit.studies._contrasts import over as contrast
 from sfit.studies._networks import Network, Recipe

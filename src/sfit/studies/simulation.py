@@ -9,7 +9,7 @@ import numpy as np
 
 import sfit
 from sfit._partners import interaction_scores
-from sfit._problem import pose
+from sfit.problem import pose
 from sfit.studies._contrasts import significance
 from sfit.studies._networks import Network, Recipe
 from sfit.studies._page import interval, new_figure, spread, table, times

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from sfit import _rows
-from sfit._rows import Table, as_table
 from sfit.exceptions import ArgumentError, DataError, MissingDependencyError
+from sfit.rows import Table, _tiles, as_table
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def _read_file(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[Any]
             for at in blocks:
                 n_read = 0
                 for batch in parquet.iter_batches(
-                    batch_size=_rows.TILE_ROWS,
+                    batch_size=_tiles.TILE_ROWS,
                     row_groups=[at.row_group],
                     columns=stored,
                     use_threads=False,

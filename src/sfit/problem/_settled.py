@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sfit._features import match_reference, reference_row, survey
-from sfit._observed import check_target, partition, settle_classes
-from sfit._provenance import NO_ORIGIN, origins
-from sfit._rows import HeldRows, Rows, Table, as_table, column_numbers, column_values, to_native
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import ModelView
+from sfit.problem._observed import check_target, partition, settle_classes
+from sfit.problem._provenance import NO_ORIGIN, origins
+from sfit.problem._reference import match_reference, reference_row
+from sfit.rows import HeldRows, Rows, Table, as_table, column_numbers, column_values, to_native
+from sfit.rows._ranges import ranges
 
 Array = npt.NDArray[Any]
 
@@ -52,7 +53,7 @@ def settle_held(
     row = reference_row(reference, view, table, encoded, labels, origin)
     check_finite(row, encoded, [labels[source] for source in origin], reference)
     encoded = match_reference(encoded, row)
-    spans, missing = survey(encoded)
+    spans, missing = ranges(encoded)
     rows = HeldRows(encoded, target, part, parts)
     return Settled(view, rows, row, origin, spans, missing, encoded)
 

@@ -17,11 +17,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from sfit import _rows
-from sfit._frames import FrameStore
-from sfit._rows import Stretch, Table, Tile, take_rows
-from sfit._store import Store
 from sfit.exceptions import DataError
+from sfit.rows import Stretch, Table, Tile, _tiles, take_rows
+from sfit.rows._frames import FrameStore
+from sfit.rows._store import Store
 
 Array = npt.NDArray[Any]
 
@@ -62,8 +61,8 @@ class StoredStretch:
         for number, (first, table) in zip(self.numbers, pieces, strict=True):
             chosen = self.chosen
             if chosen is not None:
-                at = (number - self.numbers.start) * _rows.TILE_ROWS
-                chosen = chosen[at : at + _rows.TILE_ROWS]
+                at = (number - self.numbers.start) * _tiles.TILE_ROWS
+                chosen = chosen[at : at + _tiles.TILE_ROWS]
             yield settle(number, table, first, chosen)
 
 
@@ -89,12 +88,12 @@ def raw_tiles(
             piece = take_rows(piece, chosen[inside] - at)
         at += m
         while piece.shape[0] and left:
-            wanted = min(_rows.TILE_ROWS - held, left)
+            wanted = min(_tiles.TILE_ROWS - held, left)
             part, piece = piece[:wanted], piece[wanted:]
             pieces.append(part)
             held += part.shape[0]
             left -= part.shape[0]
-            if held == _rows.TILE_ROWS or not left:
+            if held == _tiles.TILE_ROWS or not left:
                 yield first, pieces[0] if len(pieces) == 1 else nw.concat(pieces)
                 first += held
                 pieces, held = [], 0
@@ -105,7 +104,7 @@ def raw_tiles(
 
 def head_of(store: Store) -> Table:
     """The first tile, with all columns."""
-    size = min(len(store), _rows.TILE_ROWS)
+    size = min(len(store), _tiles.TILE_ROWS)
     return next(raw_tiles(store, store.names, n_rows=size))[1] if size else np.empty((0, 0))
 
 
@@ -135,15 +134,15 @@ class StoredRows:
     def first(self) -> Tile:
         """The first tile, read once."""
         if not self._first:
-            size = min(_rows.TILE_ROWS, self.n_rows)
+            size = min(_tiles.TILE_ROWS, self.n_rows)
             self._first.append(next(self._stretch(range(1), size).tiles(self.shared)))
         return self._first[0]
 
     @cached_property
     def stretches(self) -> Sequence[Stretch]:
         """Tiles of one row group together, since reading starts at row groups."""
-        n_tiles = -(-self.n_rows // _rows.TILE_ROWS)
-        begin = np.arange(n_tiles) * _rows.TILE_ROWS
+        n_tiles = -(-self.n_rows // _tiles.TILE_ROWS)
+        begin = np.arange(n_tiles) * _tiles.TILE_ROWS
         begin = begin if self.chosen is None else self.chosen[begin]
         block = np.searchsorted(self.store.starts, begin, "right")
         alone = not isinstance(self.store, FrameStore) or len(self.store.starts) > 1
@@ -153,13 +152,13 @@ class StoredRows:
             ended = tile == n_tiles or block[tile] != block[first]
             if ended or (alone and tile - first == STRETCH_TILES):
                 numbers = range(first, tile)
-                end = min(tile * _rows.TILE_ROWS, self.n_rows)
-                found.append(self._stretch(numbers, end - first * _rows.TILE_ROWS))
+                end = min(tile * _tiles.TILE_ROWS, self.n_rows)
+                found.append(self._stretch(numbers, end - first * _tiles.TILE_ROWS))
                 first = tile
         return found
 
     def _stretch(self, numbers: range, n_rows: int) -> StoredStretch:
-        at = numbers.start * _rows.TILE_ROWS
+        at = numbers.start * _tiles.TILE_ROWS
         if self.chosen is None:
             return StoredStretch(numbers, at, n_rows, None)
         chosen = self.chosen[at : at + n_rows]

@@ -1,16 +1,13 @@
-"""Held-out rows, cut into tiles, and the few things that are ever done to a table of rows.
+"""A table of rows, and the few things that are ever done to one.
 
 A table is a two-dimensional NumPy array, a SciPy sparse matrix (kept by columns), or a frame of any
-library that narwhals knows. Tiles are runs of `TILE_ROWS` consecutive rows; every sum and every
-prediction over data works tile by tile, so that results do not depend on who computes them.
+library that narwhals knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -24,160 +21,6 @@ from sfit.exceptions import ArgumentError, DataError
 Array = npt.NDArray[Any]
 Table = Any
 """np.ndarray | scipy.sparse.csc_array | nw.DataFrame"""
-
-TILE_ROWS = 65_536
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A run of consecutive rows in the masked space."""
-
-    index: int
-    X: Table
-    y: Array
-    part: Array | None
-    """Number of the part each row belongs to, where the rows are partitioned."""
-    numbers: Array | None = None
-    """The user's numbers of the rows, where they are only some of those given."""
-
-    def number(self, row: int) -> int:
-        """The user's number of a row of the tile."""
-        return int(self.index * TILE_ROWS + row if self.numbers is None else self.numbers[row])
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-
-class Stretch(Protocol):
-    """Consecutive tiles that are read together."""
-
-    @property
-    def numbers(self) -> range:
-        """Their numbers."""
-
-    def tiles(self, shared: Any) -> Iterable[Tile]:
-        """Read them; `shared` is what all stretches need (`Rows.shared`)."""
-
-
-class Rows(Protocol):
-    """All held-out rows in the masked space, wherever they lie."""
-
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """Labels of the parts that rows fall into; empty when they are not partitioned."""
-
-    @property
-    def chosen(self) -> Array | None:
-        """The user's numbers of the rows, where they are only some of those given."""
-
-    @property
-    def first(self) -> Tile:
-        """The first tile, to try things on."""
-
-    @property
-    def stretches(self) -> Sequence[Stretch]:
-        """All tiles, in order."""
-
-    @property
-    def shared(self) -> Any:
-        """What reading any stretch takes besides the stretch; sent to a worker once."""
-
-    @property
-    def read_once(self) -> bool:
-        """Whether reading is work, so that a tile is read once for all questions."""
-
-    def __len__(self) -> int: ...
-
-    def sizes(self) -> tuple[int, ...]:
-        """Number of rows of each part; of all rows where there are no parts."""
-
-    def subset(self, numbers: Array) -> Rows:
-        """Some of the rows, by their sorted numbers."""
-
-    def undivided(self) -> Rows:
-        """The same rows, not partitioned."""
-
-    def fingerprint(self) -> str:
-        """Something that changes when the rows do."""
-
-
-@dataclass(frozen=True)
-class _OneTile:
-    """A stretch of one tile that is in memory."""
-
-    numbers: range
-    tile: Tile
-
-    def tiles(self, shared: None) -> Iterable[Tile]:
-        return (self.tile,)
-
-
-@dataclass(frozen=True)
-class HeldRows:
-    """Rows in memory."""
-
-    table: Table
-    y: Array
-    part: Array | None = None
-    """Number of the part of each row."""
-    parts: tuple[Any, ...] = ()
-    chosen: Array | None = None
-
-    shared = None
-    read_once = False
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def tile(self, number: int) -> Tile:
-        """One tile."""
-        rows = slice(number * TILE_ROWS, (number + 1) * TILE_ROWS)
-        return Tile(
-            number,
-            self.table[rows],
-            self.y[rows],
-            None if self.part is None else self.part[rows],
-            None if self.chosen is None else self.chosen[rows],
-        )
-
-    @property
-    def first(self) -> Tile:
-        """The first tile."""
-        return self.tile(0)
-
-    @property
-    def stretches(self) -> Sequence[Stretch]:
-        """Each tile by itself."""
-        n_tiles = -(-len(self) // TILE_ROWS)
-        return [_OneTile(range(k, k + 1), self.tile(k)) for k in range(n_tiles)]
-
-    def sizes(self) -> tuple[int, ...]:
-        """Number of rows of each part; of all rows where there are no parts."""
-        if self.part is None:
-            return (len(self),)
-        return tuple(np.bincount(self.part, minlength=len(self.parts)).tolist())
-
-    def subset(self, numbers: Array) -> HeldRows:
-        """Some of the rows."""
-        return HeldRows(
-            take_rows(self.table, numbers),
-            self.y[numbers],
-            None if self.part is None else self.part[numbers],
-            self.parts,
-            numbers,
-        )
-
-    def undivided(self) -> HeldRows:
-        """The same rows, not partitioned."""
-        return replace(self, part=None, parts=())
-
-    def fingerprint(self) -> str:
-        """A digest of all values."""
-        digest = blake2b(digest_size=16)
-        for table in (self.table, self.y, self.part):
-            if table is not None:
-                hash_table(digest, table)
-        return digest.hexdigest()
 
 
 def as_table(X: Any, argument: str = "X") -> Table:
@@ -447,25 +290,3 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
             f"X has {length}."
         )
     return array
-
-
-def hash_table(digest: Any, table: Table) -> None:
-    """Add all values of a table to a digest."""
-    if is_frame(table):
-        for name in table.columns:
-            digest.update(f"{name} {table.schema[name]}".encode())
-            column = table.get_column(name).to_pandas()
-            digest.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
-        return
-    if not isinstance(table, np.ndarray):
-        for piece in (table.data, table.indices, table.indptr):
-            digest.update(np.ascontiguousarray(piece).tobytes())
-        return
-    digest.update(f"{table.dtype} {table.shape}".encode())
-    for start in range(0, len(table), TILE_ROWS):
-        rows = table[start : start + TILE_ROWS]
-        if rows.dtype == object:
-            hashed = pd.util.hash_array(rows.ravel(), categorize=False)
-            digest.update(hashed.tobytes())
-        else:
-            digest.update(np.ascontiguousarray(rows).tobytes())

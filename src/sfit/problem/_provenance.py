@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit._rows import Table, as_table, column_values, is_frame, take_rows, to_native
+from sfit.rows import Table, as_table, column_values, is_frame, take_rows, to_native
 
 Array = npt.NDArray[Any]
 Encode = Callable[[Any], Any]

@@ -12,8 +12,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from sfit._rows import Table, as_table, column_names, hash_table, select_columns
 from sfit.exceptions import DataError
+from sfit.rows import Table, as_table, column_names, hash_table, select_columns
 
 
 @dataclass(frozen=True)

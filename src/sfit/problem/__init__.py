@@ -14,28 +14,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfit._columns import asides, column_or_vector, used_columns
 from sfit._contrast import Reveal, Side
 from sfit._differences import Evaluation
-from sfit._features import (
-    Features,
-    check_reference,
-    constant_features,
-    group_columns,
-    has_no_names,
-    positions_of,
-    with_reference,
-)
+from sfit._features import Features, constant_features, group_columns, positions_of
 from sfit._losses import Loss, check_loss, choose_loss
-from sfit._rows import Rows, Tile, as_table, column_names, select_columns
-from sfit._settled import Settled, settle_held
-from sfit._settled_stored import settle_stored
-from sfit._store import open_store
-from sfit._stored import head_of
 from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
 from sfit.models import ModelView, Trees, as_view
+from sfit.problem._columns import asides, column_or_vector, used_columns
+from sfit.problem._reference import check_reference, has_no_names, with_reference
+from sfit.problem._settled import Settled, settle_held
+from sfit.problem._settled_stored import settle_stored
 from sfit.restrict import SidePredictions, rounding_noise
 from sfit.restrict._prediction import Constant, Restricted
+from sfit.rows import Rows, Tile, as_table, column_names, select_columns
+from sfit.rows._store import open_store
+from sfit.rows._stored import head_of
 
 Array = npt.NDArray[Any]
 

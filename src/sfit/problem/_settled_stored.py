@@ -15,17 +15,23 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit._columns import check_class
-from sfit._features import match_reference, reference_row
-from sfit._observed import check_parts, check_target, plain_labels, settle_classes, sorted_parts
-from sfit._provenance import NO_ORIGIN
-from sfit._rows import Table, Tile, as_vector, column_numbers, column_values, select_columns
-from sfit._settled import Settled, check_finite, encode, masked_space
-from sfit._store import Store
-from sfit._stored import StoredRows, raw_tiles
-from sfit._survey import Survey, TellingRows, medians
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
+from sfit.problem._columns import check_class
+from sfit.problem._observed import (
+    check_parts,
+    check_target,
+    plain_labels,
+    settle_classes,
+    sorted_parts,
+)
+from sfit.problem._provenance import NO_ORIGIN
+from sfit.problem._reference import match_reference, reference_row
+from sfit.problem._settled import Settled, check_finite, encode, masked_space
+from sfit.rows import Table, Tile, as_vector, column_numbers, column_values, select_columns
+from sfit.rows._store import Store
+from sfit.rows._stored import StoredRows, raw_tiles
+from sfit.rows._survey import Survey, TellingRows, medians
 
 Array = npt.NDArray[Any]
 

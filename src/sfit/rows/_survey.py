@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit._features import mean_of, mode_of, tile_sum
-from sfit._rows import Table, column_numbers, column_values, is_frame, take_rows
 from sfit._select import EVERYTHING, Counted, Window, bracket_by_sample, count, merge
 from sfit._select import order_statistics as exact
 from sfit._sign_test import median_ranks
 from sfit.exceptions import DataError
+from sfit.rows._ranges import mean_of, mode_of, tile_sum
+from sfit.rows._table import Table, column_numbers, column_values, is_frame, take_rows
 
 Array = npt.NDArray[Any]
 

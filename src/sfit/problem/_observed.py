@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit._columns import column_or_vector
-from sfit._rows import Table
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
+from sfit.problem._columns import column_or_vector
+from sfit.rows import Table
 
 Array = npt.NDArray[Any]
 

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sfit._frames import FrameStore
-from sfit._parquet import open_parquet, parquet_store
-from sfit._rows import Table
 from sfit.exceptions import ArgumentError
+from sfit.rows import Table
+from sfit.rows._frames import FrameStore
+from sfit.rows._parquet import open_parquet, parquet_store
 
 
 class Store(Protocol):

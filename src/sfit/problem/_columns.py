@@ -8,9 +8,9 @@ from typing import Any
 import numpy.typing as npt
 
 from sfit._features import positions_of
-from sfit._rows import Table, as_vector, column_names
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
+from sfit.rows import Table, as_vector, column_names
 
 Array = npt.NDArray[Any]
 

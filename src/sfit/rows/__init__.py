@@ -1,0 +1,46 @@
+"""Rows, in memory or in files: tables, tiles, and what is known of their columns.
+
+Nothing here knows a model or a feature. `_store.py` opens what is read piece by piece.
+"""
+
+from sfit.rows._table import (
+    Table,
+    as_table,
+    as_vector,
+    column_names,
+    column_numbers,
+    column_values,
+    distinct_rows,
+    is_frame,
+    is_number,
+    numbers,
+    reveal,
+    select_columns,
+    take_rows,
+    to_native,
+    with_values,
+)
+from sfit.rows._tiles import HeldRows, Rows, Stretch, Tile, hash_table
+
+__all__ = [
+    "HeldRows",
+    "Rows",
+    "Stretch",
+    "Table",
+    "Tile",
+    "as_table",
+    "as_vector",
+    "column_names",
+    "column_numbers",
+    "column_values",
+    "distinct_rows",
+    "hash_table",
+    "is_frame",
+    "is_number",
+    "numbers",
+    "reveal",
+    "select_columns",
+    "take_rows",
+    "to_native",
+    "with_values",
+]

@@ -1,0 +1,103 @@
+"""The range and the centre of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from sfit.exceptions import DataError
+from sfit.rows import _tiles
+from sfit.rows._table import Table, column_numbers, column_values
+
+Array = npt.NDArray[Any]
+
+FOLDED_ROWS = 32
+"""Rows that are put side by side where the ends of columns are looked for."""
+
+
+def ranges(table: Table) -> tuple[tuple[tuple[float, float], ...], frozenset[int]]:
+    """Smallest and largest value of each column, and the columns with missing values."""
+    columns = range(table.shape[1])
+    if isinstance(table, np.ndarray) and table.dtype != object:
+        # NaN comes through, and tells of missing values.
+        low, high = _along_columns(np.minimum, table), _along_columns(np.maximum, table)
+        missing = frozenset(np.flatnonzero(np.isnan(low)).tolist())
+    else:
+        low = high = np.full(len(columns), np.nan)
+        missing = frozenset(c for c in columns if pd.isna(column_values(table, c)).any())
+    spans = [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+    for column in columns:
+        values = column_values(table, column) if np.isnan(spans[column][0]) else None
+        if values is not None and values.dtype != object:
+            spans[column] = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+    return tuple(spans), missing
+
+
+def _along_columns(end: np.ufunc, table: Array) -> Array:
+    """Smallest or largest value of each column.
+
+    NumPy goes down the columns a row at a time: several rows side by side are a longer one.
+    """
+    n, width = table.shape
+    if n < FOLDED_ROWS or not table.flags.c_contiguous:
+        return np.asarray(end.reduce(table, axis=0))
+    whole = n // FOLDED_ROWS * FOLDED_ROWS
+    folded = end.reduce(table[:whole].reshape(-1, FOLDED_ROWS * width), axis=0)
+    return np.asarray(end.reduce(np.vstack([folded.reshape(-1, width), table[whole:]]), axis=0))
+
+
+def centre_of(data: Table, categorical: frozenset[int], how: str, position: int) -> Any:
+    """The centre of a column: its mode where it holds no numbers."""
+    numeric = None if position in categorical else column_numbers(data, position)
+    if numeric is None or how == "mode":
+        return _mode(column_values(data, position))
+    if np.isnan(numeric).all():
+        return float("nan")
+    if how == "median":
+        return float(np.nanmedian(numeric))
+    starts = range(0, len(numeric), _tiles.TILE_ROWS)
+    return mean_of([tile_sum(numeric[start : start + _tiles.TILE_ROWS]) for start in starts])
+
+
+def tile_sum(column: Array) -> tuple[float, int]:
+    """Sum and number of the values that are not missing."""
+    # In one piece, so that the order of summation does not depend on how the table is stored.
+    column = np.ascontiguousarray(column)
+    with np.errstate(over="ignore", invalid="ignore"):  # a reference must be finite: checked later
+        total = float(column.sum(dtype=np.float64))
+        if np.isnan(total) and (missing := np.isnan(column)).any():
+            column = column[~missing]
+            total = float(column.sum(dtype=np.float64))
+    return total, len(column)
+
+
+def mean_of(sums: Iterable[tuple[float, int]]) -> float:
+    """Mean from sums by tile, in order: it does not depend on how the rows are stored."""
+    total, count = 0.0, 0
+    for of_tile, n in sums:
+        total += of_tile
+        count += n
+    return total / count if count else float("nan")
+
+
+def _mode(column: Array) -> Any:
+    counts = pd.Series(column).value_counts(sort=False)
+    return mode_of(counts) if len(counts) else column[0]
+
+
+def mode_of(counts: pd.Series[int]) -> Any:
+    """The most frequent value; of several, the first in sorted order."""
+    candidates: list[Any] = counts.index[counts == counts.max()].tolist()
+    if not all(isinstance(candidate, Hashable) for candidate in candidates):
+        raise DataError(
+            f"X holds values that cannot be compared, like {candidates[0]!r}: make columns of "
+            "numbers or words of them, or leave the column out."
+        )
+    try:
+        return min(candidates)
+    except TypeError:
+        return min(candidates, key=str)

@@ -1,0 +1,91 @@
+"""What may touch what: imports inside the package go one way (CONTRIBUTING.md)."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import sfit
+
+SOURCE = Path(sfit.__file__).parent
+
+# What a module may import of the package. A package stands for all of its modules.
+MAY_IMPORT = {
+    "exceptions": (),
+    "_arguments": ("exceptions",),
+    "_sign_test": ("exceptions", "_arguments"),
+    "_multiplicity": (),
+    "_select": (),
+    "_contrast": (),
+    "_losses": ("exceptions",),
+    "_differences": ("_contrast", "_losses", "restrict", "rows"),
+    "_tally": ("_contrast", "_differences", "_select", "_sign_test"),
+    "_packed": ("_select", "_tally"),
+    "_features": ("exceptions", "_arguments", "_contrast", "rows"),
+    "_partners": ("exceptions", "_contrast", "_features", "models"),
+    "_procedure": (
+        "exceptions",
+        "_contrast",
+        "_features",
+        "_multiplicity",
+        "_result",
+        "_sign_test",
+    ),
+    "rows": ("exceptions", "_select", "_sign_test", "rows"),
+    "models": ("exceptions", "_arguments", "_losses", "models", "rows"),
+    "restrict": ("exceptions", "_contrast", "_features", "models", "restrict", "rows"),
+    "problem": (
+        "exceptions",
+        "_contrast",
+        "_differences",
+        "_features",
+        "_losses",
+        "models",
+        "problem",
+        "restrict",
+        "rows",
+    ),
+}
+OUTSIDE = ("cli", "studies", "__main__")
+"""What uses the package as anybody would."""
+
+
+def modules():
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        yield name.removesuffix(".__init__"), path
+
+
+def imports(path):
+    """Modules of the package that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {node.module} if node.module != "sfit" else set(names)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name.removeprefix("sfit.") for name in found if name.split(".")[0] == "sfit"}
+
+
+def belongs(name, entries):
+    return any(name == entry or name.startswith(f"{entry}.") for entry in entries)
+
+
+@pytest.mark.parametrize("layer", MAY_IMPORT)
+def test_a_layer_imports_only_what_lies_below_it(layer):
+    own = [(name, path) for name, path in modules() if belongs(name, (layer,))]
+    assert own
+    wrong = {
+        f"{name} imports {other}"
+        for name, path in own
+        for other in imports(path)
+        if not belongs(other, MAY_IMPORT[layer])
+    }
+    assert not wrong
+
+
+def test_nothing_inside_imports_the_public_list():
+    """It would load everything, and hide what a module really needs."""
+    inside = [(name, path) for name, path in modules() if not belongs(name, OUTSIDE)]
+    assert not {name for name, path in inside if "sfit" in imports(path)}
