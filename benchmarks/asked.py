@@ -41,7 +41,8 @@ def verdicts(table: Table) -> Iterator[Verdict]:
     for size in table.sizes("one-hot"):
         yield share_of_loop(table, size, 0.3)
     yield share_of_loop(table, ("first order", "opaque callable", middle, features), 1.05)
-    yield at_most(table, ("choose_beta", "torch 512-256", middle, wide), 100)
+    for size in table.sizes("choose_beta"):
+        yield at_most(table, size, 100)
     for size in table.central():
         yield ahead(table, size)
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone, is_classifier
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
@@ -24,8 +25,14 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 from sklearn.tree import DecisionTreeRegressor
 
 import sfit
+from sfit._contrast import Reveal
 from sfit.models._sklearn import SklearnView
+from sfit.problem import pose
+from sfit.restrict import fast_route
+from sfit.restrict._cells import Cells
+from sfit.restrict._forest import TreeByTree
 from sfit.restrict._lookup import make_lookup
+from sfit.restrict._trees import make_cells
 
 
 @given(
@@ -162,14 +169,23 @@ def test_parts_and_several_tiles_count_the_same(monkeypatch):
         assert fast[part] == slow[part]
 
 
-@pytest.mark.parametrize("kind", [RandomForestRegressor, ExtraTreesClassifier])
-def test_a_large_product_of_cells_is_asked_for_where_rows_lie(kind, monkeypatch):
-    """More cells than rows: each is asked for once, by the first tile that has a row there."""
+LARGE = {
+    "as rows come": GradientBoostingRegressor(n_estimators=8, max_depth=7, random_state=0),
+    "one tree": DecisionTreeRegressor(min_samples_leaf=3, random_state=0),
+    "tree by tree": RandomForestRegressor(8, min_samples_leaf=10, random_state=0),
+    "of classes": ExtraTreesClassifier(8, min_samples_leaf=10, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_product_of_cells(name, monkeypatch):
+    """More cells than a fourth of the rows: asked for where rows lie; of a forest, tree by tree."""
     monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 1_500)
     X, y = sfit.simulate.interactions(6_000, random_state=0)
     X = X.round(1)  # rows of one cell come again in later tiles
-    y = y > y.mean() if kind is ExtraTreesClassifier else y
-    model = kind(8, min_samples_leaf=10, random_state=0).fit(X[:3_000], y[:3_000])
+    model = clone(LARGE[name])
+    y = y > y.mean() if is_classifier(model) else y
+    model.fit(X[:3_000], y[:3_000])
     asked = []
 
     def counting(view, Z, predict=SklearnView._predict):
@@ -184,6 +200,28 @@ def test_a_large_product_of_cells_is_asked_for_where_rows_lie(kind, monkeypatch)
     assert fast == slow
     assert fast.run["stages"][2]["route"] == "cells"
     assert of_fast < sum(asked)
+
+
+def large_sides(model, X, y, *terms, n, room=10**7):
+    """The functions of some sides for n rows, if they were that many."""
+    problem = pose(model, X, y)
+    sides = [Reveal(frozenset(term)) for term in terms]
+    tables = make_cells(problem.view, problem.view.structure, problem.features, sides, n, room)
+    return [tables.get(side) for side in sides]
+
+
+def test_the_trees_of_a_forest_hold_what_memory_allows():
+    X, y = regression(2_000)
+    model = RandomForestRegressor(8, random_state=0).fit(X, y)
+    [large, small] = large_sides(model, X, y, [0, 1], [4], n=20_000)
+    assert isinstance(large, TreeByTree)
+    assert isinstance(small, Cells)
+    [first, second] = large_sides(model, X, y, [0, 1], [0, 2], n=20_000, room=large.size)
+    assert first is not None
+    assert second is None
+    assert large_sides(model, X, y, [0, 1], n=20_000, room=large.size - 1) == [None]
+    # More cells in a tree than a fourth of the rows: the rows themselves are cheaper.
+    assert large_sides(model, X, y, [0, 1, 2, 3], n=20_000) == [None]
 
 
 def test_threads_of_a_forest_share_the_rows():
@@ -337,6 +375,33 @@ def test_polylines_of_random_networks(seed, hidden, slope, bias):
     for a, b in zip(fast.tests, slow.tests, strict=True):
         assert a.n_positive == b.n_positive
         assert a.statistic == pytest.approx(b.statistic, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+def test_a_dummy_along_a_polyline_is_two_rows(classes):
+    """Also where the first rows look like a dummy, or a tile holds one of its values only."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((1_000, 4))
+    X[:, 0] = rng.integers(0, 2, size=1_000)
+    X[500:, 1] = rng.normal(size=500)
+    X[700:, 2] = 3.5
+    X[:, 3] = 2.0
+    signal = X @ [2.0, 1.0, -1.0, 1.0] + 0.3 * rng.normal(size=1_000)
+    y = (
+        np.digitize(signal, np.quantile(signal, np.arange(1, classes) / classes))
+        if classes
+        else signal
+    )
+    kind = LogisticRegression() if classes else LinearRegression()
+    model = kind.fit(X, y)
+    fast, slow, routes = both(model, X, y, reference=[0.5, 0, 1, 1])
+    assert routes[0] == "polyline"
+    close(fast, slow, len(y))
+    problem = pose(model, X, y, reference=[0.5, 0, 1, 1])
+    sides = [Reveal(frozenset([feature])) for feature in range(4)]
+    _, functions = fast_route(problem.evaluation(True).predictions, sides, len(y))
+    distinct = [len(functions[side](problem.rows.first).values) for side in sides]
+    assert distinct == [2, 1_000, 2, 2]
 
 
 def test_float32_network_at_size():

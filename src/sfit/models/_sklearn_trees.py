@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy, deepcopy
+from dataclasses import replace
+from functools import partial
 from inspect import getattr_static
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.ensemble._forest import BaseForest
 from sklearn.ensemble._gb import BaseGradientBoosting
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
@@ -24,7 +28,11 @@ def structure(model: Any) -> Trees | None:
         columns = _columns(model)
         predictors = [tree for iteration in model._predictors for tree in iteration]
         return join([_histogram(tree.nodes, columns) for tree in predictors], "f8", strict=False)
-    return join([_tree(member.tree_) for member in _members(model)], "f4", strict=False)
+    members = _members(model)
+    found = join([_tree(member.tree_) for member in members], "f4", strict=False)
+    if not isinstance(model, BaseForest):
+        return found
+    return replace(found, members=tuple(_own_prediction(member) for member in members))
 
 
 def randomized(model: Any, rng: np.random.Generator) -> Any | None:
@@ -70,6 +78,11 @@ def _members(model: Any) -> list[Any]:
     if isinstance(model, BaseDecisionTree):
         return [model]
     return list(np.ravel(np.asarray(model.estimators_, dtype=object)))
+
+
+def _own_prediction(member: Any) -> Callable[[Array], Array]:
+    ask = member.predict_proba if is_classifier(member) else member.predict
+    return partial(ask, check_input=False)
 
 
 def _tree(tree: Any) -> Tree:

@@ -6,6 +6,7 @@ two-dimensional NumPy array, or as the user's own kind of frame where `encode` k
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copyreg import dispatch_table
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -70,6 +71,9 @@ class Trees:
         The float type that values and thresholds are compared in.
     strict : bool
         Whether equal values go right.
+    members : tuple of functions
+        Where the model predicts the mean of its trees, summed in their order: what each of them
+        predicts for an array of rows in `dtype`. Empty for any other model.
 
     Examples
     --------
@@ -99,6 +103,7 @@ class Trees:
     categorical: Array
     dtype: np.dtype[Any]
     strict: bool
+    members: tuple[Callable[[Array], Array], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,12 @@ from sfit._contrast import Reveal, Side
 from sfit._features import Features
 from sfit.exceptions import SFITWarning
 from sfit.models import Dense, ModelView, Trees
+from sfit.restrict._cells import SparseCells
 from sfit.restrict._direct import CALL_BYTES, Memory, predict_directly, rounding_noise
+from sfit.restrict._forest import TreeByTree
 from sfit.restrict._prediction import Constant, Prediction, Restricted
 from sfit.restrict._relu import is_computable, is_piecewise_linear, make_polylines, make_update
-from sfit.restrict._trees import SparseCells, make_cells
+from sfit.restrict._trees import make_cells
 from sfit.rows import Tile, is_frame, take_rows
 
 __all__ = ["SidePredictions", "fast_route", "rounding_noise"]
@@ -106,15 +108,18 @@ def fast_route(
     """The route that the model's structure allows, and its functions.
 
     What a side costs, in rows that the model predicts: directly, one per distinct row, at most n;
-    with cells, one per cell, or per cell that holds rows; along a polyline none. An updated first
-    layer saves the inputs that are not revealed: it pays when these are most of the network's work.
+    with cells, one per cell, or per cell that holds rows; tree by tree, or along a polyline, none.
+    An updated first layer saves the inputs that are not revealed: it pays when these are most of
+    the network's work.
     """
     structure, features = predictions.structure, predictions.features
     functions: dict[Side, Restricted] = {}
     if isinstance(structure, Trees):
         outputs = 1 if predictions.view.classes is None else len(predictions.view.classes)
-        held = [f for f in predictions.prepared.values() if isinstance(f, SparseCells)]
-        room = CALL_BYTES // (8 * outputs) - sum(cells.grid.n_cells for cells in held)
+        large = [
+            f for f in predictions.prepared.values() if isinstance(f, SparseCells | TreeByTree)
+        ]
+        room = CALL_BYTES // (8 * outputs) - sum(function.size for function in large)
         cells = make_cells(predictions.view, structure, features, sides, n, room)
         functions.update((side, function) for side, function in cells.items())
         return "cells", functions

@@ -31,6 +31,9 @@ BATCH_VALUES = 1 << 17
 WIDE = 1 << 14
 """From so many values on, sums down the rows are taken in blocks."""
 
+FEW_VALUES = 64
+"""Whether a column is a dummy is asked of so many rows first."""
+
 NEAR = 1e-12
 """What is smaller than this, as a share of its range, is rounding."""
 
@@ -73,6 +76,8 @@ class Polyline:
     """The network along one column: on each piece an intercept and a slope per raw output."""
 
     column: int
+    ends: tuple[float, float]
+    """The smallest and the largest value of the column."""
     lookup: Lookup
     intercepts: Array
     slopes: Array
@@ -80,8 +85,15 @@ class Polyline:
     dtype: np.dtype[Any]
 
     def __call__(self, tile: Tile) -> Prediction:
-        """Look the rows of a tile up and interpolate."""
-        x = column_values(tile.X, self.column).astype(np.float64, copy=False)
+        """Look the rows of a tile up and interpolate; those of a dummy are two."""
+        # A column of rows lies scattered in memory; it is walked over several times.
+        x = np.ascontiguousarray(column_values(tile.X, self.column), dtype=np.float64)
+        if _takes_two(x[:FEW_VALUES], self.ends) and _takes_two(x, self.ends):
+            codes = (x == self.ends[1]).astype(np.intp)
+            return Prediction(self._at(np.array(self.ends)), codes, len(tile))
+        return Prediction(self._at(x), None, len(tile))
+
+    def _at(self, x: Array) -> Array:
         piece = self.lookup(x)
         if self.intercepts.ndim == 1:
             raw = self.slopes.take(piece)
@@ -89,7 +101,11 @@ class Polyline:
             raw += self.intercepts.take(piece)
         else:
             raw = self.intercepts[piece] + self.slopes[piece] * x[:, None]
-        return Prediction(finish(raw, self.output, self.dtype), None, len(tile))
+        return finish(raw, self.output, self.dtype)
+
+
+def _takes_two(x: Array, ends: tuple[float, float]) -> bool:
+    return bool(((x == ends[0]) | (x == ends[1])).all())
 
 
 class _Layer(NamedTuple):
@@ -129,8 +145,8 @@ def make_polylines(
         values = np.concatenate([values for _, values in begun])
         for bent, layer in pairwise(layers[1:]):
             owner, knots, values = _next_layer(owner, knots, values, bent.share, layer)
-        for column, piece in zip(batch, _pieces(owner, knots, values), strict=True):
-            lines.append(Polyline(column, *piece, network.output, dtype))
+        for column, ends, piece in zip(batch, own, _pieces(owner, knots, values), strict=True):
+            lines.append(Polyline(column, ends, *piece, network.output, dtype))
     return lines
 
 
