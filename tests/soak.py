@@ -1,7 +1,7 @@
 """Random tests of random models with random settings, for as long as you like.
 
-    python benchmarks/soak.py --seconds 3600 --seed 1        a soak
-    python benchmarks/soak.py --seed 1 --only 274            one of its runs again
+    python tests/soak.py --seconds 3600 --seed 1        a soak
+    python tests/soak.py --seed 1 --only 274            one of its runs again
 
 Every run is drawn from (seed, number of the run) alone. Each result must be what the rules of the
 test say (`check`), survive its own JSON, and be found again by another way: the model asked for
