@@ -43,7 +43,6 @@ nb_execution_show_tb = True
 autosummary_generate = True
 templates_path = ["_templates"]
 autodoc_typehints = "none"  # numpydoc's sections say it in words
-autodoc_default_options = {"inherited-members": False}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 

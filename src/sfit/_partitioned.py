@@ -9,12 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from sfit._document import as_written, read, save, write
+from sfit._document import as_written, read, write
+from sfit._reported import Reported
 from sfit._result import SFITResult
 
 
 @dataclass(frozen=True)
-class PartitionedResult(Mapping[Any, SFITResult]):
+class PartitionedResult(Reported, Mapping[Any, SFITResult]):
     r"""One result per class or subgroup (section 2.4): a mapping from the part to its result.
 
     Each part is a procedure and a family of tests of its own; the reference values are those of all
@@ -101,9 +102,6 @@ class PartitionedResult(Mapping[Any, SFITResult]):
             f"{self.by} = {label}\n{result.summary()}" for label, result in self.parts
         )
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def plot(self, ax: Any = None) -> Any:
         """Draw the first-order tests of all parts side by side.
 
@@ -120,45 +118,6 @@ class PartitionedResult(Mapping[Any, SFITResult]):
         from sfit.plotting import PartsDisplay
 
         return PartsDisplay.from_result(self, ax=ax)
-
-    def _repr_html_(self) -> str:
-        from sfit.report import for_notebook
-
-        return for_notebook(self)
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Write a report of all parts: one page that needs nothing else.
-
-        Parameters
-        ----------
-        path : path, optional
-            Where to write it; by default nowhere.
-
-        Returns
-        -------
-        str
-            The page.
-        """
-        from sfit.report import as_page
-
-        return save(as_page(self), path)
-
-    def to_markdown(self, path: str | Path | None = None) -> str:
-        """Write the report of all parts as Markdown, without pictures.
-
-        Parameters
-        ----------
-        path : path, optional
-            Where to write it; by default nowhere.
-
-        Returns
-        -------
-        str
-            The report.
-        """
-        from sfit.report import as_markdown
-
-        return save(as_markdown(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the results of all parts as JSON.

@@ -30,6 +30,7 @@ from sfit.rows import (
     as_table,
     as_vector,
     column_names,
+    every_tile,
     hash_table,
     select_columns,
     to_native,
@@ -119,10 +120,9 @@ def leave_out(payload: Payload, feature: int, members: Sequence[int]) -> tuple[i
 
 def predictions_of(problem: Problem) -> list[Array]:
     """What a model predicts for each tile, with everything revealed."""
-    sides, rows = SidePredictions(problem.view, problem.features), problem.rows
+    sides = SidePredictions(problem.view, problem.features)
     everything = Reveal(problem.features.everything)
-    tiles = (tile for stretch in rows.stretches for tile in stretch.tiles(rows.shared))
-    return [sides.one(tile, everything).by_row() for tile in tiles]
+    return [sides.one(tile, everything).by_row() for tile in every_tile(problem.rows)]
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ import pandas as pd
 
 from sfit import _summary
 from sfit._arguments import check_choice, check_level, check_unit
-from sfit._document import as_written, read, revived, save, storable, texts, write
+from sfit._document import as_written, read, revived, storable, texts, write
 from sfit._multiplicity import CORRECTIONS, adjust
+from sfit._reported import Reported
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ class BetaChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class SFITResult:
+class SFITResult(Reported):
     r"""The result of `feature_significance` or `loco_significance`.
 
     Attributes
@@ -354,9 +355,6 @@ class SFITResult:
         """
         return _summary.as_text(self)
 
-    def __str__(self) -> str:
-        return self.summary()
-
     def plot(self, ax: Any = None) -> Any:
         """Draw the medians and intervals of all sets.
 
@@ -373,45 +371,6 @@ class SFITResult:
         from sfit.plotting import ImportanceDisplay
 
         return ImportanceDisplay.from_result(self, ax=ax)
-
-    def _repr_html_(self) -> str:
-        from sfit.report import for_notebook
-
-        return for_notebook(self)
-
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Write a report: one page that needs nothing else, to read, sort, print and forward.
-
-        Parameters
-        ----------
-        path : path, optional
-            Where to write it; by default nowhere.
-
-        Returns
-        -------
-        str
-            The page.
-        """
-        from sfit.report import as_page
-
-        return save(as_page(self), path)
-
-    def to_markdown(self, path: str | Path | None = None) -> str:
-        """Write the report as Markdown, without pictures.
-
-        Parameters
-        ----------
-        path : path, optional
-            Where to write it; by default nowhere.
-
-        Returns
-        -------
-        str
-            The report.
-        """
-        from sfit.report import as_markdown
-
-        return save(as_markdown(self), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the result as JSON; the part `result` is equal to the byte for equal runs.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sfit._contrast import Reveal, delta, relative_improvement
 from sfit._differences import Base
 from sfit.problem import Problem
+from sfit.rows import every_tile
 
 Array = npt.NDArray[Any]
 
@@ -19,8 +20,7 @@ def row_deltas(problem: Problem, feature: int, beta: float) -> Array:
     evaluation = problem.evaluation()
     nothing, alone = Reveal(frozenset()), Reveal(frozenset({feature}))
     found = []
-    rows = problem.rows
-    for tile in (tile for stretch in rows.stretches for tile in stretch.tiles(rows.shared)):
+    for tile in every_tile(problem.rows):
         base = Base(evaluation, tile, evaluation.predictions.one(tile, nothing), signed=beta == 0)
         losses = base.by_row(evaluation.predictions.one(tile, alone))
         rho = relative_improvement(losses.base, losses.full)

@@ -20,7 +20,7 @@ from sfit.rows._table import (
     to_native,
     with_values,
 )
-from sfit.rows._tiles import HeldRows, Rows, Stretch, Tile, hash_table
+from sfit.rows._tiles import HeldRows, Rows, Stretch, Tile, every_tile, hash_table
 
 __all__ = [
     "HeldRows",
@@ -34,6 +34,7 @@ __all__ = [
     "column_numbers",
     "column_values",
     "distinct_rows",
+    "every_tile",
     "hash_table",
     "is_frame",
     "is_number",

@@ -6,7 +6,7 @@ computes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -172,6 +172,12 @@ class HeldRows:
             if table is not None:
                 hash_table(digest, table)
         return digest.hexdigest()
+
+
+def every_tile(rows: Rows) -> Iterator[Tile]:
+    """All tiles, in order."""
+    for stretch in rows.stretches:
+        yield from stretch.tiles(rows.shared)
 
 
 def hash_table(digest: Any, table: Table) -> None:

@@ -1,0 +1,58 @@
+"""What every result can be turned into: text, a page, Markdown, what a notebook shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sfit._document import save
+
+
+class Reported:
+    """A result that `sfit.report` knows how to write."""
+
+    def summary(self) -> str:
+        """The result as text."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self: Any) -> str:
+        from sfit.report import for_notebook
+
+        return for_notebook(self)
+
+    def to_html(self: Any, path: str | Path | None = None) -> str:
+        """Write a report: one page that needs nothing else, to read, sort, print and forward.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from sfit.report import as_page
+
+        return save(as_page(self), path)
+
+    def to_markdown(self: Any, path: str | Path | None = None) -> str:
+        """Write the report as Markdown, without pictures.
+
+        Parameters
+        ----------
+        path : path, optional
+            Where to write it; by default nowhere.
+
+        Returns
+        -------
+        str
+            The report.
+        """
+        from sfit.report import as_markdown
+
+        return save(as_markdown(self), path)
