@@ -152,6 +152,9 @@ def study(settings: Settings) -> Result:
             for epochs in settings.epochs
         },
         "random forest": _forests,
+        "random forest, a fourth of the test rows": lambda s: _forests(
+            replace(s, n_test=s.n_test // 4)
+        ),
     }
     sizes = {name: _size(settings, fitted(settings)) for name, fitted in kinds.items()}
     boundary = {n: sfit.power(n, 0.5, settings.alpha) for n in (50, 200, 1_000, 10_000)}
