@@ -1,6 +1,7 @@
 """A checkpoint continues a run to the same bits, and refuses any other."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -328,10 +329,15 @@ def test_a_full_disk_stops_cleanly_and_the_run_goes_on_afterwards(tmp_path):
     """A limit on the size of files stands for the disk; what was finished is kept."""
     pytest.importorskip("resource")
 
+    # The coverage of the process could not be written either.
+    environment = {name: value for name, value in os.environ.items() if "COV" not in name}
+
     def run(name, limit):
         file = tmp_path / name
         code = [sys.executable, "-W", "ignore", "-c", FULL_DISK, str(file), str(limit)]
-        return subprocess.run(code, capture_output=True, text=True, check=False, timeout=300)
+        return subprocess.run(
+            code, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
 
     expected = run("whole.sqlite", 0)
     assert expected.returncode == 0, expected.stderr
