@@ -299,6 +299,8 @@ def test_plans_that_make_no_sense_are_refused(call):
 def test_too_few_rows_are_told_with_the_number_needed(n, alpha, said):
     """Nothing can be significant, or there is no interval; otherwise there is nothing to say."""
     assert too_few_rows(n, alpha, ranks(n, alpha, "exact")) == said
+    # Where no interval is asked for, none can be missing.
+    assert too_few_rows(n, alpha) == tuple(text for text in said if "interval" not in text)
 
 
 def test_plans_are_refused_word_for_word():
@@ -313,6 +315,11 @@ def test_plans_are_refused_word_for_word():
             "power must lie between alpha = 0.05 and 1; got 0.05.",
         ),
         (lambda: rows_needed(0.6, 0.3, 0.2), "power must lie between alpha = 0.3 and 1; got 0.2."),
+        (
+            lambda: rows_needed(0.50001),
+            "probability must be further above 0.5: at 0.50001 more than 1,000,000,000 rows would "
+            "be needed.",
+        ),
     ):
         with pytest.raises(ArgumentError) as caught:
             call()

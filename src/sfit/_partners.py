@@ -21,7 +21,7 @@ Checked = Mapping[str, list[int]] | Asked | str
 
 
 def check_partners(partners: Any, names: Sequence[str]) -> Checked:
-    """Partners with the names of a mapping looked up; refused, before any work, if they say nothing."""
+    """Partners, with the names of a mapping looked up; refused before any work is done."""
     if isinstance(partners, Mapping):
         positions_of(list(partners), names, "partners")
         return {
