@@ -92,6 +92,7 @@ def test_exact_ranks_are_the_narrowest_that_hold(n, alpha):
     """Largest k with 2 P(B <= k) <= alpha: [1 + k, n - k], its coverage, or no interval."""
     fitting = [k for k in range(n) if 2 * at_least(n - k, n) <= Fraction(alpha)]
     found = ranks(n, alpha, "exact")
+    assert found == ranks(n, alpha)
     assert exact_rank(n, alpha) == max(fitting, default=-1)
     if fitting:
         k = max(fitting)
