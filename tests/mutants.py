@@ -25,7 +25,7 @@ from mutmut.state import state
 
 GOLDEN = "tests/golden/test_golden.py::"
 TESTS = {
-    "_beta": ("tests/test_beta.py",),
+    "_beta": ("tests/test_beta.py", "tests/test_told.py"),
     "_contrast": ("tests/test_contrast.py",),
     "_differences": ("tests/test_differences.py", GOLDEN),
     "_losses": ("tests/test_losses.py", GOLDEN + "test_losses"),

@@ -8,6 +8,11 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import sfit
+from sfit._differences import Base, Evaluation
+from sfit._losses import LOSSES, choose_loss
+from sfit._rows import Tile
+from sfit.exceptions import DataError
+from sfit.restrict._prediction import Prediction
 
 
 def test_a_base_of_several_values_is_not_taken_for_one():
@@ -76,3 +81,130 @@ def test_a_category_of_the_training_set_only():
     names = test.assign(c=test["c"].astype(str)), train.assign(c=train["c"].astype(str))
     again = sfit.feature_significance(model, names[0], test["v"] + 3, reference=names[1])
     assert again.table.equals(result.table)
+
+
+# ------------------------------------------------------------------- one tile, two sides, by hand
+
+UNIT = 2.0**-52
+
+
+def base_side(prediction, y, *, loss="log_loss", part=None, numbers=None, signed=False):
+    """The base side on a tile that holds these classes or values."""
+    task = "regression" if np.asarray(y).dtype.kind == "f" else "classification"
+    evaluation = Evaluation(
+        predictions=None,
+        loss=choose_loss(loss, task),
+        n_classes=2 if task == "classification" else 0,
+        unit=UNIT,
+        noise=0.0,
+    )
+    return Base(evaluation, Tile(0, None, np.asarray(y), part, numbers), prediction, signed)
+
+
+def cells(values, n):
+    """The probabilities of the second class, dealt out to n rows in turn."""
+    values = np.array(values)
+    return Prediction(
+        np.column_stack([1 - values, values]), np.resize(np.arange(len(values)), n), n
+    )
+
+
+def constant(value, n):
+    """One prediction for all rows."""
+    return Prediction(np.array([[1 - value, value]]), None, n)
+
+
+def each_row(values):
+    """A prediction for every row."""
+    values = np.asarray(values)
+    return Prediction(np.column_stack([1 - values, values]), None, len(values))
+
+
+def spread(losses):
+    """Pairs of losses, as often as they occur, in order."""
+    times = 1 if losses.counts is None else losses.counts
+    return sorted(np.repeat(np.column_stack([losses.base, losses.full]), times, axis=0).tolist())
+
+
+@pytest.mark.parametrize(
+    ("base", "full", "n", "counted"),
+    [
+        (constant(0.3, 24), cells([0.1, 0.6, 0.8], 24), 24, True),
+        (cells([0.2, 0.4, 0.7], 24), cells([0.1, 0.3, 0.6, 0.8], 24), 24, True),
+        (cells([0.2, 0.4, 0.7], 23), cells([0.1, 0.3, 0.6, 0.8], 23), 23, False),
+        (constant(0.3, 24), each_row(np.linspace(0.1, 0.9, 24)), 24, False),
+        (each_row(np.linspace(0.1, 0.9, 24)), cells([0.1, 0.6], 24), 24, False),
+    ],
+    ids=["constant", "as many cells as rows", "more cells than rows", "full by row", "base by row"],
+)
+@pytest.mark.parametrize("divided", [False, True])
+def test_few_values_are_counted_and_many_are_not(base, full, n, counted, divided):
+    """Counted where there are no more (cell, class) pairs than rows; the same losses as by row."""
+    y = np.resize([0, 1, 1, 0, 1], n)
+    part = np.resize([0, 1, 1], n) if divided else None
+    side = base_side(base, y, part=part)
+    everywhere = side.by_row(full)
+    assert len(everywhere.base) == len(everywhere.full) == n
+    for number, found in enumerate(side.against(full, [0, 1] if divided else [0])):
+        own = part == number if divided else slice(None)
+        expected = np.column_stack([everywhere.base[own], everywhere.full[own]])
+        assert (found.counts is not None) == counted
+        assert spread(found) == sorted(expected.tolist())
+
+
+def test_a_loss_of_the_users_own_is_never_counted():
+    """Nobody knows whether it looks at a row by itself."""
+    y, full = np.resize([0, 1], 24), cells([0.1, 0.6], 24)
+    named = base_side(constant(0.3, 24), y)
+    own = base_side(constant(0.3, 24), y, loss=lambda y, p: LOSSES["log_loss"].per_row(y, p))
+    [counted], [by_row] = named.against(full, [0]), own.against(full, [0])
+    assert by_row.counts is None
+    assert spread(by_row) == spread(counted)
+
+
+def rounded(prediction):
+    """The same, but for the last bit of each probability."""
+    return Prediction(np.nextafter(prediction.values, 1), prediction.codes, prediction.n_rows)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [constant(0.3, 24), cells([0.2, 0.4, 0.7], 24), each_row(np.linspace(0.1, 0.9, 24))],
+    ids=["constant", "cells", "each row"],
+)
+def test_rounding_is_no_change(base):
+    """Counted or by row, a prediction that is another in its last bit has the loss of the base."""
+    y = np.resize([0, 1, 1, 0, 1], 24)
+    [losses] = base_side(base, y).against(rounded(base), [0])
+    np.testing.assert_array_equal(losses.full, losses.base)
+    # One row that really changes, beside those that differ by rounding.
+    values = rounded(base).by_row().copy()
+    values[3] = [0.05, 0.95]
+    moved = base_side(base, y).by_row(Prediction(values, None, 24))
+    assert np.flatnonzero(moved.full != moved.base).tolist() == [3]
+
+
+@pytest.mark.parametrize("part", [None, np.resize([0, 1, 1], 24)], ids=["undivided", "divided"])
+def test_a_side_that_changes_nothing_has_the_very_losses_of_the_base(part):
+    """One array, not two equal ones: this is how ignored features are known, and answered once."""
+    base, y = each_row(np.linspace(0.1, 0.9, 24)), np.resize([0, 1, 1, 0, 1], 24)
+    side = base_side(base, y, part=part)
+    assert all(losses.full is losses.base for losses in side.against(rounded(base), [0]))
+    other = each_row(np.linspace(0.2, 0.8, 24))
+    assert not any(losses.full is losses.base for losses in side.against(other, [0]))
+
+
+def test_a_loss_that_cannot_be_used_is_refused_with_the_users_row():
+    """Below zero where it must not be, at the number that the row had before some were chosen."""
+
+    def shifted(y, prediction):
+        return np.abs(y - prediction) - 1
+
+    y, base = np.array([2.0, 0.5, 3.0]), Prediction(np.zeros(1), None, 3)
+    full = Prediction(np.array([0.25, 0.5, 0.75]), None, 3)
+    numbers = np.array([10, 20, 30])
+    [losses] = base_side(base, y, loss=shifted, numbers=numbers, signed=True).against(full, [0])
+    assert losses.base.tolist() == [1.0, -0.5, 2.0]
+    assert losses.full.tolist() == [0.75, -1.0, 1.25]
+    with pytest.raises(DataError, match=r"below zero at 1 row\(s\); the first is row 20,"):
+        list(base_side(base, y, loss=shifted, numbers=numbers).against(full, [0]))

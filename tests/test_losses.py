@@ -131,6 +131,19 @@ def test_losses_are_never_negative_and_double(name):
     assert (losses >= 0).all()
 
 
+def test_single_precision_is_as_exact_as_its_numbers():
+    """Probabilities of a float32 model have the losses of the same numbers in double."""
+    rng = np.random.default_rng(4)
+    prediction = probabilities(rng, 200, 3).astype(np.float32)
+    y = rng.integers(3, size=200)
+    for name in ("log_loss", "brier", "zero_one"):
+        exact = per_row(name, y, np.clip(prediction.astype(np.float64), 2.0**-23, 1.0))
+        # By itself, too: where predictions are few, it is asked for each of them and each class.
+        found = LOSSES[name].per_row(y, prediction)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, exact, rtol=1e-12)
+
+
 def test_poisson_is_zero_at_the_truth_and_refuses_rates_below_zero():
     """Deviance 0 at prediction = y; a rate that is not positive is an error with its row."""
     y = np.array([0.5, 1.0, 7.0])
@@ -276,6 +289,8 @@ def test_sums_keep_what_plain_addition_loses():
     """1 + 1e16 + 1 is 1e16 + 2, in any order of the columns."""
     for columns in ([1.0, 1e16, 1.0], [1e16, 1.0, 1.0], [1.0, 1.0, 1e16]):
         assert _sum(np.array([columns]))[0] == 1e16 + 2
+    large = np.array([[3e38, 3e38]], dtype=np.float32)
+    assert _sum(large)[0] == 2 * float(large[0, 0])  # beyond what single precision can hold
 
 
 def test_a_probability_that_rounding_raised_above_one_costs_nothing():

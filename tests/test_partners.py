@@ -121,6 +121,26 @@ def test_unknown_structure_and_all_try_everything():
         assert found == {0: [1, 3], 1: [0, 3], 3: [0, 1]}
 
 
+def test_all_goes_by_the_columns_where_the_structure_is_known():
+    """Only "auto" asks the model which features are likely to interact."""
+    weights = np.diag([1.0, 2.0, 3.0]) + 1.0
+    structure = Dense(layers=((weights, np.zeros(3), "relu"),), output="identity")
+    columns, tested = features([[0], [1], [2]]), frozenset({0, 1, 2})
+    by_structure = find_partners("auto", None, columns, structure, tested)
+    assert by_structure == {0: [2, 1], 1: [2, 0], 2: [1, 0]}
+    in_order = find_partners("all", None, columns, structure, tested)
+    assert in_order == {0: [1, 2], 1: [0, 2], 2: [0, 1]}
+
+
+def test_scores_of_single_precision_are_summed_in_double():
+    """Thousands of small products do not drown in the rounding of the model's own type."""
+    weights = np.random.default_rng(0).normal(size=(3, 5_000)).astype(np.float32)
+    structure = Dense(layers=((weights, np.zeros(5_000), "relu"),), output="identity")
+    scores = interaction_scores(structure, features([[0], [1], [2]]))
+    exact = np.abs(weights.astype(float))
+    assert scores[0, 2] == pytest.approx(np.sum(exact[0] * exact[2]), rel=1e-13)
+
+
 def pairs(result):
     return [test.term for test in result.tests if test.order == 2]
 
@@ -148,6 +168,13 @@ def test_a_mapping_names_candidates_in_order(named):
     assert pairs(
         sfit.feature_significance(product, X, y, max_order=2, partners=partners, n_partners=1)
     ) == [("a", "b"), ("d", "e")]
+    # Candidates that can be gone through but once are looked up but once.
+    once = {name: iter(candidates) for name, candidates in partners.items()}
+    assert pairs(sfit.feature_significance(product, X, y, max_order=2, partners=once)) == [
+        ("a", "b"),
+        ("a", "c"),
+        ("d", "e"),
+    ]
 
 
 def test_a_callable_names_candidates(named):
@@ -185,18 +212,27 @@ def test_a_linear_model_has_a_structure_too(rows):
     assert scores[1, 2] == pytest.approx(6.0)
 
 
+def fails(name):
+    raise KeyError("nobody")
+
+
 @pytest.mark.parametrize(
     ("partners", "message"),
     [
-        ("some", "'auto', 'all'"),
-        (3, "'auto', 'all'"),
-        ({"z": ["a"]}, r"partners names 'z'"),
-        ({"a": ["z"]}, r"partners\['a'\] names 'z'"),
-        (lambda name: ["z"], r"partners\('a'\) names 'z'"),
+        (
+            "some",
+            r"^partners must be 'auto', 'all', a mapping from a feature to ordered candidates, or a "
+            r"callable feature -> candidates; got 'some'\.$",
+        ),
+        (3, r"^partners must be 'auto', 'all'.* got 3\.$"),
+        ({"z": ["a"]}, r"^partners names 'z'"),
+        ({"a": ["z"]}, r"^partners\['a'\] names 'z'"),
+        (lambda name: ["z"], r"^partners\('a'\) names 'z'"),
+        (fails, r"^partners\('a'\) failed: KeyError: 'nobody'$"),
     ],
 )
 def test_partners_that_do_not_exist_are_refused(named, partners, message):
-    """An ArgumentError names the feature and what there is."""
+    """An ArgumentError names the feature and what there is, or what went wrong."""
     X, y = named
     with pytest.raises(ArgumentError, match=message):
         sfit.feature_significance(product, X, y, max_order=2, partners=partners)

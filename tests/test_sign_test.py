@@ -92,6 +92,7 @@ def test_exact_ranks_are_the_narrowest_that_hold(n, alpha):
     """Largest k with 2 P(B <= k) <= alpha: [1 + k, n - k], its coverage, or no interval."""
     fitting = [k for k in range(n) if 2 * at_least(n - k, n) <= Fraction(alpha)]
     found = ranks(n, alpha, "exact")
+    assert found == ranks(n, alpha)
     assert exact_rank(n, alpha) == max(fitting, default=-1)
     if fitting:
         k = max(fitting)
@@ -299,6 +300,8 @@ def test_plans_that_make_no_sense_are_refused(call):
 def test_too_few_rows_are_told_with_the_number_needed(n, alpha, said):
     """Nothing can be significant, or there is no interval; otherwise there is nothing to say."""
     assert too_few_rows(n, alpha, ranks(n, alpha, "exact")) == said
+    # Where no interval is asked for, none can be missing.
+    assert too_few_rows(n, alpha) == tuple(text for text in said if "interval" not in text)
 
 
 def test_plans_are_refused_word_for_word():
@@ -313,6 +316,11 @@ def test_plans_are_refused_word_for_word():
             "power must lie between alpha = 0.05 and 1; got 0.05.",
         ),
         (lambda: rows_needed(0.6, 0.3, 0.2), "power must lie between alpha = 0.3 and 1; got 0.2."),
+        (
+            lambda: rows_needed(0.50001),
+            "probability must be further above 0.5: at 0.50001 more than 1,000,000,000 rows would "
+            "be needed.",
+        ),
     ):
         with pytest.raises(ArgumentError) as caught:
             call()

@@ -184,7 +184,7 @@ def choose_on(
     """Choose beta on the rows of a problem that is posed already."""
     problem = replace(problem, rows=problem.rows.undivided())
     n = len(problem.rows)
-    for warning in too_few_rows(n, alpha, ranks(n, alpha, "exact")):
+    for warning in too_few_rows(n, alpha):
         warnings.warn(f"choosing beta: {warning}", SFITWarning, stacklevel=3)
     thresholds = tuple(
         _thresholds(drawn, alpha, fast, n_jobs, progress, f"random model {number}", checkpoint)
@@ -236,11 +236,10 @@ def set_aside(problem: Problem, fraction: float, seed: int) -> tuple[Problem, Pr
     held_out, tested = (
         problem.subset(np.sort(numbers)) for numbers in (shuffled[:first], shuffled[first:])
     )
-    empty = [
-        part for part, n in zip(tested.rows.parts, tested.rows.sizes(), strict=False) if n == 0
-    ]
-    if empty:
-        raise DataError(f"no test rows are left in part {empty[0]!r}: pass validation=(X, y).")
+    sizes = tested.rows.sizes()
+    if 0 in sizes:
+        empty = tested.rows.parts[sizes.index(0)]
+        raise DataError(f"no test rows are left in part {empty!r}: pass validation=(X, y).")
     return held_out, tested
 
 
@@ -270,10 +269,10 @@ def _thresholds(
 ) -> tuple[float, ...]:
     """For each feature, the beta from which on it is no longer significant; 0 if it never is."""
     rows = problem.rows
-    level = ranks(len(rows), alpha, "exact")
+    level = ranks(len(rows), alpha)
     nothing = Reveal(frozenset())
     questions = [
-        Question(Contrast(term, nothing, Reveal(term), 1, 0.0), 0, len(rows), level)
+        Question(Contrast(term, nothing, Reveal(term)), 0, len(rows), level)
         for term in (frozenset({feature}) for feature in range(len(problem.features.names)))
     ]
     # At some beta above 0 these losses will be scaled: they must not be negative.

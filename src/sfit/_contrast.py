@@ -49,8 +49,8 @@ class Contrast:
     term: Term
     base: Side
     full: Side
-    order: int
-    beta: float
+    order: int = 1
+    beta: float = 0.0
     role: Literal["test", "subset", "gate"] = "test"
 
 
@@ -111,5 +111,5 @@ def delta(base: Array, full: Array, positive: Array, beta: float) -> Array:
     difference -= full
     wrong = positive != (difference > 0)
     if wrong.any():
-        difference[wrong] = np.where(positive[wrong], np.nextafter(0.0, 1.0), 0.0)
+        difference[wrong] = np.where(positive[wrong], np.nextafter(0.0, np.inf), 0.0)
     return np.asarray(difference)

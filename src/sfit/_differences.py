@@ -66,9 +66,23 @@ class Base:
         return self._row_by_row(full, parts)
 
     def by_row(self, full: Prediction) -> Losses:
-        """Losses of the base and of a full side, one entry for every row of the tile."""
-        [losses] = self._row_by_row(full, [0])
-        return losses
+        """Losses of the base and of a full side, one entry for every row of the tile.
+
+        Where two predictions differ by rounding only, the full side is set to the base.
+        """
+        if self.prediction.is_constant:
+            # Few values instead of many rows; the same holds for all rows of a value.
+            base, values = self.prediction.values, full.values
+            same = self._same(base, values)
+            values = np.where(_like(same, values), base, values)
+            by_row = Prediction(values, full.codes, full.n_rows).by_row()
+        else:
+            values = full.by_row()
+            same = self._same(self._by_row, values)
+            by_row = np.where(_like(same, values), self._by_row, values)
+        # Nothing changes for a feature that the model ignores: the very same losses say so.
+        losses = self._losses if same.all() else self._loss(by_row)
+        return Losses(self._losses, losses, None)
 
     @cached_property
     def _by_row(self) -> Array:
@@ -85,26 +99,14 @@ class Base:
         return same_prediction(base, full, self.evaluation.unit, self.evaluation.noise)
 
     def _row_by_row(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
-        """Where two predictions differ by rounding only, the full side is set to the base."""
-        if self.prediction.is_constant:
-            # Few values instead of many rows; the same holds for all rows of a value.
-            base, values = self.prediction.values, full.values
-            same = self._same(base, values)
-            values = np.where(_like(same, values), base, values)
-            by_row = Prediction(values, full.codes, full.n_rows).by_row()
-        else:
-            values = full.by_row()
-            same = self._same(self._by_row, values)
-            by_row = np.where(_like(same, values), self._by_row, values)
-        # Nothing changes for a feature that the model ignores: the very same losses say so.
-        losses = self._losses if same.all() else self._loss(by_row)
+        base, losses, _ = everywhere = self.by_row(full)
         for part in parts:
             if self.tile.part is None:
-                yield Losses(self._losses, losses, None)
+                yield everywhere
             else:
                 own = self.tile.part == part
-                base = self._losses[own]
-                yield Losses(base, base if losses is self._losses else losses[own], None)
+                of_part = base[own]
+                yield Losses(of_part, of_part if losses is base else losses[own], None)
 
     def _counted(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
         """Both sides take few values: count the rows of each (full cell, base cell, class)."""

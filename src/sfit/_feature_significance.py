@@ -271,7 +271,7 @@ def feature_significance(
     fixed = frozenset() if rest else frozenset(positions_of(given, names, "given"))
     if len(fixed) == len(names):
         raise ArgumentError("given names every feature: there is none left to test.")
-    check_partners(partners, names)
+    candidates = check_partners(partners, names)
 
     held_out = None
     if betas is None and validation is not None:
@@ -294,7 +294,7 @@ def feature_significance(
         "interval": interval,
         "given": given,
         "by": by if isinstance(by, str) else by is not None,
-        "partners": partners,
+        "partners": candidates,
         "n_partners": n_partners,
         "exhaustive": exhaustive,
         "strict": strict,
@@ -335,7 +335,7 @@ def feature_significance(
             betas=betas,
             max_order=max_order,
             correction=correction,
-            partners=find_partners(partners, n_partners, problem.features, structure, tested),
+            partners=find_partners(candidates, n_partners, problem.features, structure, tested),
             exhaustive=exhaustive,
             strict=strict,
         )

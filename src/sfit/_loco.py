@@ -169,8 +169,7 @@ def loco_significance(
     evaluation = full.evaluation()
     everything, n = Reveal(full.features.everything), len(full.rows)
     contrasts = [
-        Contrast(frozenset({feature}), Refit(feature), everything, 1, 0.0)
-        for feature in range(len(owners))
+        Contrast(frozenset({feature}), Refit(feature), everything) for feature in range(len(owners))
     ]
     answers: dict[int, Evidence] = {}
 

@@ -23,13 +23,15 @@ Array = npt.NDArray[Any]
 def absolute_error(y: Array, prediction: Array) -> Array:
     """Absolute deviation, section 2.1's choice for regression."""
     gap = y - prediction
-    return _mean_over_outputs(np.abs(gap, out=gap))
+    np.abs(gap, out=gap)
+    return _mean_over_outputs(gap)
 
 
 def squared_error(y: Array, prediction: Array) -> Array:
     """Squared deviation."""
     gap = y - prediction
-    return _mean_over_outputs(np.square(gap, out=gap))
+    np.square(gap, out=gap)
+    return _mean_over_outputs(gap)
 
 
 def poisson(y: Array, prediction: Array) -> Array:
@@ -45,21 +47,22 @@ def log_loss(y: Array, prediction: Array) -> Array:
     chosen = prediction[np.arange(len(y)), y]
     # Clipped at the precision of the model, then in double: the logarithm of single precision may
     # differ in its last bit with the place of a number in its array.
-    return -np.log(np.clip(chosen, np.finfo(chosen.dtype).eps, 1.0).astype(np.float64))
+    clipped = np.clip(chosen, np.finfo(chosen.dtype).eps, 1.0)
+    return -np.log(np.asarray(clipped, dtype=np.float64))
 
 
 def brier(y: Array, prediction: Array) -> Array:
     """Squared distance to the observed class; for two classes that of the second only."""
     if prediction.shape[1] == 2:
         return np.square(prediction[:, 1] - y)
-    miss = prediction.astype(np.float64)
+    miss = np.array(prediction, dtype=np.float64)
     miss[np.arange(len(y)), y] -= 1.0
     return _sum(np.square(miss))
 
 
 def zero_one(y: Array, prediction: Array) -> Array:
     """One where the most probable class is not the observed one."""
-    return (prediction.argmax(axis=1) != y).astype(float)
+    return np.asarray(prediction.argmax(axis=1) != y, dtype=np.float64)
 
 
 def _mean_over_outputs(losses: Array) -> Array:
@@ -72,7 +75,7 @@ def _sum(columns: Array) -> Array:
     Two predictions that are each other's permutation have the same loss; a last bit in favour of
     one of them would count as an improvement at beta = 0.
     """
-    total, lost = columns[:, 0].astype(np.float64), np.zeros(len(columns))
+    total, lost = np.asarray(columns[:, 0], dtype=np.float64), np.zeros(len(columns))
     for column in columns.T[1:]:
         added = total + column
         larger, smaller = np.maximum(total, column), np.minimum(total, column)
@@ -109,14 +112,14 @@ class Loss:
             ) from error
         if losses.dtype == object:
             with suppress(TypeError, ValueError):
-                losses = losses.astype(np.float64)
+                losses = np.asarray(losses, dtype=np.float64)
         if losses.shape != (len(y),) or losses.dtype.kind not in "biuf":
             raise DataError(
                 f"loss {self.name!r} must return one number per row: expected shape ({len(y)},), "
                 f"got {losses.shape} of dtype {losses.dtype}."
             )
         # Always doubles: beta is one, and comparing in less would round it.
-        losses = losses.astype(np.float64, copy=False)
+        losses = np.asarray(losses, dtype=np.float64)
         usable = np.isfinite(losses)
         if not usable.all():
             raise DataError(self._complaint("not finite", ~usable, losses, number))

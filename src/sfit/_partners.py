@@ -15,24 +15,29 @@ from sfit.models import Dense, Trees
 
 Array = npt.NDArray[Any]
 CHOICES = ("auto", "all")
-Partners = Mapping[str, Sequence[str]] | Callable[[str], Sequence[str]] | str
+Asked = Callable[[str], Sequence[str]]
+Partners = Mapping[str, Sequence[str]] | Asked | str
+Checked = Mapping[str, list[int]] | Asked | str
 
 
-def check_partners(partners: Any, names: Sequence[str]) -> None:
-    """Refuse what says nothing about partners, before any work is done."""
+def check_partners(partners: Any, names: Sequence[str]) -> Checked:
+    """Partners, with the names of a mapping looked up; refused before any work is done."""
     if isinstance(partners, Mapping):
         positions_of(list(partners), names, "partners")
-        for name, candidates in partners.items():
-            positions_of(candidates, names, f"partners[{name!r}]")
-    elif not callable(partners) and not (isinstance(partners, str) and partners in CHOICES):
-        raise ArgumentError(
-            "partners must be 'auto', 'all', a mapping from a feature to ordered candidates, or a "
-            f"callable feature -> candidates; got {partners!r}."
-        )
+        return {
+            str(name): positions_of(candidates, names, f"partners[{name!r}]")
+            for name, candidates in partners.items()
+        }
+    if callable(partners) or (isinstance(partners, str) and partners in CHOICES):
+        return partners
+    raise ArgumentError(
+        "partners must be 'auto', 'all', a mapping from a feature to ordered candidates, or a "
+        f"callable feature -> candidates; got {partners!r}."
+    )
 
 
 def find_partners(
-    partners: Partners,
+    partners: Checked,
     n_partners: int | None,
     features: Features,
     structure: Dense | Trees | None,
@@ -44,8 +49,7 @@ def find_partners(
     for feature in sorted(tested):
         name = features.names[feature]
         if isinstance(partners, Mapping):
-            by_name = {str(key): value for key, value in partners.items()}
-            ordered = positions_of(by_name.get(name, ()), features.names, f"partners[{name!r}]")
+            ordered = partners.get(name, [])
         elif callable(partners):
             try:
                 named = partners(name)
@@ -60,7 +64,7 @@ def find_partners(
                 # Equal scores go by name, so that the order of the columns does not matter.
                 ordered.sort(key=lambda k: (-scores[feature, k], features.names[k]))
         others = [k for k in ordered if k != feature and k in tested]
-        found[feature] = others if n_partners is None else others[:n_partners]
+        found[feature] = others[:n_partners]
     return found
 
 
@@ -74,7 +78,7 @@ def interaction_scores(structure: Dense | Trees | None, features: Features) -> A
         by_column = _shared_paths(structure, features.reference.shape[1])
     else:
         return None
-    member = np.zeros((len(features.names), by_column.shape[0]))
+    member = np.zeros((len(features.names), len(by_column)))
     for feature, columns in enumerate(features.columns):
         member[feature, list(columns)] = 1.0
     scores = member @ by_column @ member.T

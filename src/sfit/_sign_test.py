@@ -69,7 +69,7 @@ def exact_rank(n: int, alpha: float) -> int:
     return k
 
 
-def ranks(n: int, alpha: float, interval: str) -> Ranks:
+def ranks(n: int, alpha: float, interval: str = "exact") -> Ranks:
     """Ranks of the interval ends, the one-sided bound and the critical count.
 
     ``interval="exact"`` is [d_(1+k), d_(n-k)] with guaranteed coverage 1 - 2 P(B <= k), whatever
@@ -103,15 +103,15 @@ def fewest_rows(alpha: float) -> int:
     return n
 
 
-def too_few_rows(n: int, alpha: float, level: Ranks) -> tuple[str, ...]:
-    """What to say when n rows cannot be significant, or have no interval; mostly nothing."""
+def too_few_rows(n: int, alpha: float, level: Ranks | None = None) -> tuple[str, ...]:
+    """What to say when n rows cannot be significant, or lack an interval that is asked for."""
     needed = fewest_rows(alpha)
     if n < needed:
         return (
             f"{n} rows are too few for anything to be significant at alpha={alpha:g}: at least "
             f"{needed} are needed, and several hundred to find anything but the strongest effects.",
         )
-    if not level.low:
+    if level is not None and not level.low:
         return (f"{n} rows are too few for an exact interval at alpha={alpha:g}: it is infinite.",)
     return ()
 
