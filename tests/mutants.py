@@ -31,7 +31,7 @@ TESTS = {
     "_losses": ("tests/test_losses.py", GOLDEN + "test_losses"),
     "_multiplicity": ("tests/test_multiplicity.py", GOLDEN + "test_adjusted"),
     "_partners": ("tests/test_partners.py",),
-    "_procedure": ("tests/test_plan.py",),
+    "_procedure": ("tests/test_procedure.py",),
     "_select": ("tests/test_select.py",),
     "_sign_test": (
         "tests/test_sign_test.py",

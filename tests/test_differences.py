@@ -10,9 +10,9 @@ from sklearn.tree import DecisionTreeClassifier
 import sfit
 from sfit._differences import Base, Evaluation
 from sfit._losses import LOSSES, choose_loss
-from sfit._rows import Tile
 from sfit.exceptions import DataError
 from sfit.restrict._prediction import Prediction
+from sfit.rows import Tile
 
 
 def test_a_base_of_several_values_is_not_taken_for_one():
