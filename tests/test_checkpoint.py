@@ -86,6 +86,22 @@ def test_a_run_that_failed_goes_on_where_it_stopped(frame, model, tmp_path, shar
     assert third.asked < 0.2 * whole.asked
 
 
+def test_a_run_goes_on_with_another_number_of_workers(tmp_path, monkeypatch):
+    """They read in other rounds, so that brackets miss for other questions."""
+    monkeypatch.setattr(_tiles, "TILE_ROWS", 50)
+    monkeypatch.setattr("sfit._engine.ROOM", 0.3)
+    rng = np.random.default_rng(2)
+    rows = pd.DataFrame(rng.normal(size=(2_000, 6)), columns=list("abcdef"))
+    y = rows @ [1, 0.5, 0.3, 0.2, 0, 0] + rng.normal(size=2_000)
+    model = LinearRegression().fit(rows, y)
+    file = tmp_path / "rows.parquet"
+    rows.assign(y=y).sort_values("a", key=np.abs).to_parquet(file, row_group_size=50)
+    expected = content(sfit.feature_significance(model, file, "y"))
+    for n_jobs in (1, 3):
+        kept = {"checkpoint": tmp_path / "run.sqlite", "n_jobs": n_jobs}
+        assert content(sfit.feature_significance(model, file, "y", **kept)) == expected
+
+
 @pytest.mark.parametrize("seed", [None, 7])
 def test_random_models_are_kept_with_their_seed(frame, model, tmp_path, seed):
     """Without a seed the one that was drawn first stays."""
@@ -368,11 +384,11 @@ COUNT = st.integers(0, 2**62)
 
 
 @given(st.lists(st.builds(Tally, COUNT, COUNT, COUNT, COUNT, COUNTED, COUNTED), max_size=4))
-def test_what_is_packed_comes_out(summaries):
+def test_what_is_packed_comes_out(tallies):
     """Every number, infinities among them, to the bit."""
-    found = unpack(pack(summaries)) if summaries else []
-    assert len(found) == len(summaries)
-    for a, b in zip(found, summaries, strict=True):
+    found = unpack(pack(tallies)) if tallies else []
+    assert len(found) == len(tallies)
+    for a, b in zip(found, tallies, strict=True):
         assert a[:4] == b[:4]
         for x, y in zip(a[4:], b[4:], strict=True):
             assert (x.window, x.below) == (y.window, y.below)

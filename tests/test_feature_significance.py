@@ -529,3 +529,15 @@ def test_zero_one_loss_with_nothing_to_gain_says_so():
         result = sfit.feature_significance(model, X, y, loss="zero_one", beta=0.0)
     assert result.significant == {1: []}
     assert any("nothing can be significant" in caveat for caveat in result.caveats)
+    assert "such as 'log_loss'" in result.caveats[-1]
+
+
+def test_a_base_that_is_certain_and_right_is_told_to_choose_another_reference():
+    """Log loss grades predictions already: it is no remedy for itself."""
+    X = np.zeros((300, 1))
+    X[:100] = 1.0
+    model = sfit.models.function_model(
+        lambda z: np.where(z[:, 0] > 0.5, 1.0, 0.0), "classification", [0, 1]
+    )
+    with pytest.warns(SFITWarning, match="above zero on 100 rows.*choose another reference"):
+        sfit.feature_significance(model, X, X[:, 0].astype(int), reference=0, loss="log_loss")

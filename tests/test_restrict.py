@@ -210,7 +210,7 @@ def large_sides(model, X, y, *terms, n, room=10**7):
     return [tables.get(side) for side in sides]
 
 
-def test_the_trees_of_a_forest_hold_what_memory_allows():
+def test_the_trees_of_a_forest_hold_what_memory_allows(monkeypatch):
     X, y = regression(2_000)
     model = RandomForestRegressor(8, random_state=0).fit(X, y)
     [large, small] = large_sides(model, X, y, [0, 1], [4], n=20_000)
@@ -222,6 +222,12 @@ def test_the_trees_of_a_forest_hold_what_memory_allows():
     assert large_sides(model, X, y, [0, 1], n=20_000, room=large.size - 1) == [None]
     # More cells in a tree than a fourth of the rows: the rows themselves are cheaper.
     assert large_sides(model, X, y, [0, 1, 2, 3], n=20_000) == [None]
+    # The rows of one call: six columns in single precision.
+    most = max(map(len, large.tables))
+    monkeypatch.setattr("sfit.restrict._forest.CALL_BYTES", most * 6 * 4)
+    assert large_sides(model, X, y, [0, 1], n=20_000) != [None]
+    monkeypatch.setattr("sfit.restrict._forest.CALL_BYTES", most * 6 * 4 - 1)
+    assert large_sides(model, X, y, [0, 1], n=20_000) == [None]
 
 
 def test_threads_of_a_forest_share_the_rows():

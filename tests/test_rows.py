@@ -39,6 +39,7 @@ KINDS = {
     "lists": lambda X: X.tolist(),
     "fortran": np.asfortranarray,
     "float32": lambda X: X.astype(np.float32),
+    "big-endian": lambda X: X.astype(">f8"),
     "int64": lambda X: X.astype(np.int64),
     "int8": lambda X: X.astype(np.int8),
     "object": lambda X: X.astype(object),

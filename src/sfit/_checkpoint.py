@@ -1,7 +1,7 @@
 """Finished work in one SQLite file, so that a run that was killed can go on where it stopped.
 
 The file holds what the run is about (a description of model, data and settings) and the packed
-summaries of finished tiles, each with a checksum. It holds no pickles: reading it executes nothing.
+tallies of finished tiles, each with a checksum. It holds no pickles: reading it executes nothing.
 """
 
 from __future__ import annotations

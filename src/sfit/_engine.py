@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,9 @@ def gather(
     while pending:
         asked = [questions[number] for number in pending]
         stage = f"{label}, stage {len(evaluation.stages)}, room {room:g}"
+        if len(pending) < len(questions):
+            # Which brackets missed depends on the rounds, and so on the number of workers.
+            stage += f", questions {blake2b(repr(pending).encode(), digest_size=8).hexdigest()}"
         tallies = _pass(
             evaluation, rows, asked, room, n_jobs, progress and label, stage, checkpoint
         )

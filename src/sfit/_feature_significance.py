@@ -448,6 +448,7 @@ def run_procedures(
                     max(one.n_improvable for one in evidence),
                     levels[part].critical,
                     sizes[part],
+                    evaluation.loss.name,
                 )
             try:
                 asked[part] = procedures[part].send(evidence)
@@ -456,11 +457,15 @@ def run_procedures(
     return [(outcomes[part], caveats[part]) for part in range(len(sizes))]
 
 
-def _no_room_to_improve(n_improvable: int, critical: int, n: int) -> tuple[str, ...]:
+def _no_room_to_improve(n_improvable: int, critical: int, n: int, loss: str) -> tuple[str, ...]:
     if n_improvable >= critical or critical > n:
         return ()
+    advice = (
+        "use a loss that grades predictions, such as 'log_loss'"
+        if loss == "zero_one"
+        else "choose another reference, for at this one the model is right about all other rows"
+    )
     return (
         f"the base has a loss above zero on {n_improvable:,} rows, and at least {critical:,} would "
-        "have to improve: with this loss nothing can be significant. Use one that grades "
-        "predictions, such as 'log_loss'.",
+        f"have to improve, so that nothing can be significant: {advice}.",
     )

@@ -143,3 +143,15 @@ def test_threads_are_not_the_model():
     first = as_view(forest).fingerprint()
     forest.n_jobs = 2
     assert as_view(forest).fingerprint() == first
+
+
+def test_what_lies_between_the_fields_of_a_node_is_not_the_model():
+    """A tree that joblib has loaded holds anything there, and another thing in each process."""
+    forest = RandomForestRegressor(2, random_state=0).fit(X, Y)
+    found = as_view(forest).fingerprint()
+    nodes = forest.estimators_[0].tree_.__getstate__()["nodes"]
+    kind, last = nodes.dtype.fields["missing_go_to_left"]
+    gap = nodes.view(np.uint8).reshape(len(nodes), -1)[:, last + kind.itemsize :]
+    assert gap.size
+    gap[:] = 7
+    assert as_view(forest).fingerprint() == found

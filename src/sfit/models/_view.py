@@ -11,7 +11,7 @@ from copyreg import dispatch_table
 from dataclasses import dataclass
 from hashlib import blake2b
 from io import BytesIO
-from pickle import Pickler, loads
+from pickle import DEFAULT_PROTOCOL, Pickler, loads
 from sys import modules
 from typing import Any, Literal
 
@@ -238,12 +238,29 @@ def stable_hash(value: Any) -> str | None:
     """
     data = BytesIO()
     pickler = Pickler(data)
-    pickler.dispatch_table = {**dispatch_table, **dict.fromkeys(_search_trees(), _points)}
+    pickler.dispatch_table = {
+        **dispatch_table,
+        np.ndarray: _without_gaps,
+        **dict.fromkeys(_search_trees(), _points),
+    }
     try:
         pickler.dump(value)
         return str(joblib.hash(loads(data.getvalue())))  # noqa: S301 - pickled a moment ago
     except Exception:  # a model may refuse in any way it likes
         return None
+
+
+def _without_gaps(array: Array) -> Any:
+    """An array whose records have nothing between their fields but zeros.
+
+    The nodes of scikit-learn's trees have room there, where anything may lie after loading.
+    """
+    if array.dtype.names is not None:
+        records = np.zeros(array.shape, array.dtype)
+        for field in array.dtype.names:
+            records[field] = array[field]
+        array = records
+    return array.__reduce_ex__(DEFAULT_PROTOCOL)
 
 
 def _search_trees() -> tuple[Any, ...]:

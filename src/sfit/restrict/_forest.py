@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from sfit.models import Trees
 from sfit.restrict._cells import Grid, representatives
+from sfit.restrict._direct import CALL_BYTES
 from sfit.restrict._prediction import Prediction
 from sfit.rows import Tile
 
@@ -63,12 +64,14 @@ def make_tree_by_tree(
     """Ask each tree for its own cells; None where one of them is not a number.
 
     `nodes` are the splits of each column that can be reached, `reference` the frozen row. None,
-    too, where a tree has more than `most` cells on average, or more than `room` numbers are held.
+    too, where a tree has more than `most` cells on average, more than `room` numbers are held, or
+    the rows that ask a tree for all of its cells take more than a call may.
     """
     edges = [_by_tree(trees, own) for own in nodes.values()]
-    cells = sum(prod(len(own) + 1 for own in of_tree) for of_tree in zip(*edges, strict=True))
-    held = cells + len(trees.roots) * sum(map(len, grid.values))
-    if cells > most * len(trees.roots) or held > room:
+    of_trees = [prod(len(own) + 1 for own in of_tree) for of_tree in zip(*edges, strict=True)]
+    cells = sum(of_trees)
+    held = cells + len(of_trees) * sum(map(len, grid.values))
+    if cells > most * len(of_trees) or held > room or max(of_trees) * reference.nbytes > CALL_BYTES:
         return None
     steps = tuple(np.empty((len(trees.roots), len(own)), dtype=np.intp) for own in grid.values)
     which: Literal["left", "right"] = "right" if trees.strict else "left"

@@ -87,9 +87,11 @@ def as_table(X: Any, argument: str = "X") -> Table:
 
 def _as_array(values: Any, argument: str) -> Array:
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
     except ValueError as error:
         raise DataError(f"{argument} has rows of different lengths: {error}") from error
+    # Files of other machines keep numbers the other way round, and pandas looks none of them up.
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder())
 
 
 def is_frame(table: Table) -> bool:
