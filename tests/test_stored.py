@@ -15,7 +15,7 @@ import sfit
 from sfit.exceptions import ArgumentError, DataError
 from sfit.rows import _tiles
 from sfit.rows._store import open_store
-from sfit.rows._stored import StoredRows, raw_tiles
+from sfit.rows._stored_rows import StoredRows, raw_tiles
 
 pa = pytest.importorskip("pyarrow")
 ds = pytest.importorskip("pyarrow.dataset")

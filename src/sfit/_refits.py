@@ -20,7 +20,7 @@ from sfit._contrast import Reveal
 from sfit._features import positions_of
 from sfit._payload import Payload, open_payload
 from sfit.exceptions import DataError, ModelError
-from sfit.models._view import stable_hash
+from sfit.models._fingerprint import stable_hash
 from sfit.problem import Problem, pose
 from sfit.restrict import SidePredictions
 from sfit.restrict._prediction import Prediction

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from sfit.exceptions import ModelError
+from sfit.models._fingerprint import digest_of
 from sfit.models._trees import Tree, join
-from sfit.models._view import Array, ModelView, Trees, digest_of
+from sfit.models._view import Array, ModelView, Trees
 from sfit.rows import as_table, is_frame
 
 _SEVERAL_LABELS = ("MultiLogloss", "MultiCrossEntropy")

@@ -11,6 +11,7 @@ import keras
 import numpy as np
 
 from sfit.exceptions import ModelError
+from sfit.models._fingerprint import digest_of
 from sfit.models._network import (
     Layer,
     Rescale,
@@ -21,7 +22,7 @@ from sfit.models._network import (
     in_batches,
     task_of,
 )
-from sfit.models._view import Array, Dense, ModelView, digest_of
+from sfit.models._view import Array, Dense, ModelView
 
 layers = keras.layers
 REMEDY = (

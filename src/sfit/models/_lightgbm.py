@@ -14,7 +14,8 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
 from sfit.exceptions import ModelError
-from sfit.models._view import Array, ModelView, Trees, digest_of
+from sfit.models._fingerprint import digest_of
+from sfit.models._view import Array, ModelView, Trees
 
 _BINARY = {"binary"}
 _MULTICLASS = {"multiclass", "multiclassova"}

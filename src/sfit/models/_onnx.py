@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from sfit.exceptions import MissingDependencyError, ModelError
+from sfit.models._fingerprint import digest_of
 from sfit.models._network import in_batches, task_of
-from sfit.models._view import Array, Dense, ModelView, digest_of
+from sfit.models._view import Array, Dense, ModelView
 
 REMEDY = (
     "Turn the output into probabilities in a function rows -> probabilities, and pass "

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfit.exceptions import ModelError
 from sfit.models import _sklearn_dense, _sklearn_trees
-from sfit.models._view import Array, Dense, ModelView, Trees, stable_hash
+from sfit.models._fingerprint import stable_hash
+from sfit.models._view import Array, Dense, ModelView, Trees
 from sfit.rows import as_table, is_frame
 
 SHARED_ROWS = 1_024

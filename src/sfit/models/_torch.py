@@ -17,6 +17,7 @@ from torch.nn.parameter import is_lazy
 
 from sfit._arguments import check_choice
 from sfit.exceptions import ArgumentError, ModelError
+from sfit.models._fingerprint import digest_of
 from sfit.models._network import (
     Layer,
     Output,
@@ -27,7 +28,7 @@ from sfit.models._network import (
     in_batches,
     task_of,
 )
-from sfit.models._view import Array, Dense, ModelView, digest_of
+from sfit.models._view import Array, Dense, ModelView
 
 REMEDY = (
     'Say what the module returns with sfit.models.torch_model(module, output="logits"), or '

@@ -7,19 +7,14 @@ two-dimensional NumPy array, or as the user's own kind of frame where `encode` k
 from __future__ import annotations
 
 from collections.abc import Callable
-from copyreg import dispatch_table
 from dataclasses import dataclass
-from hashlib import blake2b
-from io import BytesIO
-from pickle import DEFAULT_PROTOCOL, Pickler, loads
-from sys import modules
 from typing import Any, Literal
 
-import joblib
 import numpy as np
 import numpy.typing as npt
 
 from sfit.exceptions import ModelError
+from sfit.models._fingerprint import stable_hash
 from sfit.rows import as_table, is_frame, numbers
 
 Array = npt.NDArray[Any]
@@ -229,70 +224,3 @@ class ModelView:
             f"{type(self).__name__} does not know how to draw a random copy of this model: pass "
             "random_model=callable(rng) -> model, for instance a refit on shuffled y."
         )
-
-
-def stable_hash(value: Any) -> str | None:
-    """A hash of what is pickled, the same before and after; None where nothing can be.
-
-    Arrays that a model shares among its parts while it is fitted are apart once it was pickled.
-    """
-    data = BytesIO()
-    pickler = Pickler(data)
-    pickler.dispatch_table = {
-        **dispatch_table,
-        np.ndarray: _without_gaps,
-        **dict.fromkeys(_search_trees(), _points),
-    }
-    try:
-        pickler.dump(value)
-        return str(joblib.hash(loads(data.getvalue())))  # noqa: S301 - pickled a moment ago
-    except Exception:  # a model may refuse in any way it likes
-        return None
-
-
-def _without_gaps(array: Array) -> Any:
-    """An array whose records have nothing between their fields but zeros.
-
-    The nodes of scikit-learn's trees have room there, where anything may lie after loading.
-    """
-    if array.dtype.names is not None:
-        records = np.zeros(array.shape, array.dtype)
-        for field in array.dtype.names:
-            records[field] = array[field]
-        array = records
-    return array.__reduce_ex__(DEFAULT_PROTOCOL)
-
-
-def _search_trees() -> tuple[Any, ...]:
-    """The trees in which nearest neighbours are looked up, if there can be any."""
-    neighbors = modules.get("sklearn.neighbors")
-    return () if neighbors is None else (neighbors.KDTree, neighbors.BallTree)
-
-
-def _points(tree: Any) -> tuple[Any, ...]:
-    """A search tree as its arrays: it also counts how often it was asked."""
-    return list, (tree.get_arrays(),)
-
-
-def digest_of(*parts: Any) -> str:
-    """One text for arrays and texts that make a model."""
-    digest = blake2b(digest_size=16)
-    for part in parts:
-        digest.update(part if isinstance(part, bytes) else _bytes(part))
-    return digest.hexdigest()
-
-
-def _bytes(part: Any) -> bytes:
-    if isinstance(part, str):
-        return part.encode()
-    array = np.asarray(part)
-    return f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes()
-
-
-def two_columns(probability: Array) -> Array:
-    """Probabilities of two classes from those of the second, where only these are given."""
-    if probability.ndim == 2 and probability.shape[1] == 1:
-        probability = probability[:, 0]
-    if probability.ndim == 1:
-        return np.column_stack([1 - probability, probability])
-    return probability

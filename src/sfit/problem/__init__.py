@@ -28,7 +28,7 @@ from sfit.restrict import SidePredictions, rounding_noise
 from sfit.restrict._prediction import Constant, Restricted
 from sfit.rows import Rows, Tile, as_table, column_names, select_columns
 from sfit.rows._store import open_store
-from sfit.rows._stored import head_of
+from sfit.rows._stored_rows import head_of
 
 Array = npt.NDArray[Any]
 

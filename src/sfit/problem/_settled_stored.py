@@ -30,7 +30,7 @@ from sfit.problem._reference import match_reference, reference_row
 from sfit.problem._settled import Settled, check_finite, encode, masked_space
 from sfit.rows import Table, Tile, as_vector, column_numbers, column_values, select_columns
 from sfit.rows._store import Store
-from sfit.rows._stored import StoredRows, raw_tiles
+from sfit.rows._stored_rows import StoredRows, raw_tiles
 from sfit.rows._survey import Survey, TellingRows, medians
 
 Array = npt.NDArray[Any]
