@@ -161,15 +161,16 @@ def _recall(
 
 
 def rounds(n: int, at_first: int) -> Iterator[list[int]]:
-    """Stretches in the order they are asked, spread over all rows; each round doubles the last.
+    """Stretches in the order they are asked, spread over all rows, in rounds that grow fourfold.
 
-    Rows may come sorted by time or by place: brackets judge by tiles from everywhere.
+    Workers wait for each other at the end of a round. Rows may come sorted by time or by place:
+    brackets judge by tiles from everywhere.
     """
     width = max(1, n - 1).bit_length()
     order = sorted(range(n), key=lambda number: f"{number:0{width}b}"[::-1])
     start = 0
     while start < n:
-        stop = 2 * start or at_first
+        stop = 4 * start or at_first
         yield order[start:stop]
         start = stop
 

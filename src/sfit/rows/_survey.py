@@ -19,7 +19,7 @@ from sfit._select import order_statistics as exact
 from sfit._sign_test import median_ranks
 from sfit.exceptions import DataError
 from sfit.rows._ranges import mean_of, mode_of, tile_sum
-from sfit.rows._table import Table, column_numbers, column_values, is_frame, take_rows
+from sfit.rows._table import Table, column_numbers, column_values, is_frame, numbers, take_rows
 
 Array = npt.NDArray[Any]
 
@@ -153,28 +153,29 @@ class TellingRows:
         rows = set(
             np.linspace(0, n - 1, min(n, 256 if not self.pieces else 4)).astype(int).tolist()
         )
+        known = numbers(table)  # an array, where all columns are numbers
         for column in range(table.shape[1]):
-            numbers = column_numbers(table, column)
-            if numbers is None:
+            values = column_numbers(known, column)
+            if values is None:
                 rows |= self._words(table, column)
             elif self.ends:
-                rows |= self._ends(column, numbers)
+                rows |= self._ends(column, values)
         self.pieces.append(take_rows(table, np.asarray(sorted(rows))))
 
-    def _ends(self, column: int, numbers: Array) -> set[int]:
+    def _ends(self, column: int, values: Array) -> set[int]:
         rows: set[int] = set()
-        missing = np.isnan(numbers)
+        missing = np.isnan(values)
         if missing.any() and None not in self.seen.setdefault(column, set()):
             self.seen[column].add(None)
             rows.add(int(missing.argmax()))
         if missing.all():
             return rows
-        low, high = int(np.nanargmin(numbers)), int(np.nanargmax(numbers))
-        if numbers[low] < self.low.get(column, np.inf):
-            self.low[column] = float(numbers[low])
+        low, high = int(np.nanargmin(values)), int(np.nanargmax(values))
+        if values[low] < self.low.get(column, np.inf):
+            self.low[column] = float(values[low])
             rows.add(low)
-        if numbers[high] > self.high.get(column, -np.inf):
-            self.high[column] = float(numbers[high])
+        if values[high] > self.high.get(column, -np.inf):
+            self.high[column] = float(values[high])
             rows.add(high)
         return rows
 
