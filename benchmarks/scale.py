@@ -26,6 +26,8 @@ ROW_GROUP, FILE_ROWS = 262_144, 2_097_152
 BLOCK = 1_048_576
 SHARES = (8, 4, 2, 1)
 """Parts of the rows that are tested from disk: an eighth first."""
+TURNS = 2
+"""How often, all sizes in turn: a noisy moment hits them alike, and the faster run counts."""
 
 
 def rows_of(seed: int, n: int) -> dict[str, np.ndarray]:
@@ -122,8 +124,9 @@ def growth(runs: list[dict[str, float]]) -> float:
 def page(runs: list[dict[str, float]], n_rows: int) -> str:
     """What was measured, and what follows for more rows than this machine can hold."""
     memory = max((r for r in runs if r["how"] == "memory"), key=lambda r: r["rows"] / r["seconds"])
-    disk = sorted((r for r in runs if r["how"] == "disk"), key=lambda r: r["rows"])
-    largest = disk[-1]
+    from_disk = sorted((r for r in runs if r["how"] == "disk"), key=lambda r: -r["seconds"])
+    disk = list({r["rows"]: r for r in from_disk}.values())  # of each size, the faster
+    largest = max(disk, key=lambda r: r["rows"])
     slope = growth(disk)
     lines = [
         "| rows | from | workers | seconds | of which order 1 | gate | rows per second and core "
@@ -179,8 +182,8 @@ alone.
 - Rows per second and core (of CPU time), memory against disk: {ratio:.2f}, {ratio_ok} the 1.5 that
   were asked for. Reading twice is part of it: one pass surveys the columns, one tests them, and the
   gate is a third.
-- Growth with rows, from disk: over the {sizes} sizes seconds grow like rows to the power {slope:.3f}, {slope_ok}
-  0.95 to 1.05.
+- Growth with rows, from disk: over the {sizes} sizes, the faster run of each, seconds grow like rows to the power
+  {slope:.3f}, {slope_ok} 0.95 to 1.05. (Brackets narrow as rows are seen, so that later tiles cost a little less.)
 
 ## 10^9 rows x 1,000 features on 100 workers, on paper
 
@@ -216,7 +219,7 @@ def main() -> None:
     runs = [run(options.folder, BLOCK, "memory", 2) for _ in range(2)]
     for file in options.folder.glob("*.parquet"):
         file.read_bytes()
-    for part in SHARES:
+    for part in SHARES * TURNS:
         n_rows = max(FILE_ROWS, options.rows // part // FILE_ROWS * FILE_ROWS)
         runs.append(run(options.folder, n_rows if part > 1 else options.rows, "disk", 2))
     (HERE / "SCALE.md").write_text(page(runs, options.rows), encoding="utf-8")

@@ -98,8 +98,11 @@ def _pass(
         total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, shown=bool(shown)
     )
     per_tile = len(rows) / n_tiles / len(tasks)
-    # Where each is read once, a job is a stretch; else one of its tasks.
-    at_first = effective_n_jobs(n_jobs) if rows.read_once else 1
+    # Where each is read once, a job is a stretch; else one of its tasks. Of few questions the
+    # tallies are small, narrow or not: more stretches at once keep workers from waiting.
+    at_first = 1
+    if rows.read_once:
+        at_first = effective_n_jobs(n_jobs) * max(1, TASK_QUESTIONS // len(questions))
     with bar, limit_threads(payload, sides, n_jobs), workers(n_jobs, hint) as run:
         for some in rounds(len(stretches), at_first):
             answers: dict[tuple[int, int], list[Tally]] = {}
