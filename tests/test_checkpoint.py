@@ -88,6 +88,7 @@ def test_a_run_that_failed_goes_on_where_it_stopped(frame, model, tmp_path, shar
 
 def test_a_run_goes_on_with_another_number_of_workers(tmp_path, monkeypatch):
     """They read in other rounds, so that brackets miss for other questions."""
+    pytest.importorskip("pyarrow")
     monkeypatch.setattr(_tiles, "TILE_ROWS", 50)
     monkeypatch.setattr("sfit._engine.ROOM", 0.3)
     rng = np.random.default_rng(2)
