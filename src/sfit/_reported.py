@@ -11,12 +11,8 @@ from sfit._document import save
 class Reported:
     """A result that `sfit.report` knows how to write."""
 
-    def summary(self) -> str:
-        """The result as text."""
-        raise NotImplementedError
-
-    def __str__(self) -> str:
-        return self.summary()
+    def __str__(self: Any) -> str:
+        return str(self.summary())
 
     def _repr_html_(self: Any) -> str:
         from sfit.report import for_notebook
