@@ -383,6 +383,29 @@ def test_polylines_of_random_networks(seed, hidden, slope, bias):
         assert a.statistic == pytest.approx(b.statistic, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("hidden", [(6,), (8, 4)])
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_row_at_the_reference_never_counts(width, hidden):
+    """Its two sides are one row; a network computed anew must not tell them apart at beta = 0.
+
+    Alone and in a batch such small networks give the same bits: the rounding rule has nothing to
+    go by but how far the route is from the model. Every value is the reference or far from it, so
+    that no other row depends on rounding.
+    """
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X = np.round(rng.normal(size=(200, width)), 1)
+        model = MLPRegressor(hidden_layer_sizes=hidden, max_iter=1).fit(X, rng.normal(size=200))
+        for weights in model.coefs_:
+            weights[:] = rng.normal(size=weights.shape)
+        given = {"beta": 0.0, "reference": "mode", "max_order": 2, "exhaustive": True}
+        fast, slow, routes = both(model, X, rng.normal(size=200), **given, n_partners=1)
+        assert routes[0] == "polyline"
+        for a, b in zip(fast.tests, slow.tests, strict=True):
+            assert (a.term, a.n_positive) == (b.term, b.n_positive)
+
+
 @pytest.mark.parametrize("classes", [0, 2, 3])
 def test_a_dummy_along_a_polyline_is_two_rows(classes):
     """Also where the first rows look like a dummy, or a tile holds one of its values only."""

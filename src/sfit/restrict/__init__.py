@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,23 @@ from sfit.restrict._cells import SparseCells
 from sfit.restrict._direct import CALL_BYTES, Memory, predict_directly, rounding_noise
 from sfit.restrict._forest import TreeByTree
 from sfit.restrict._prediction import Constant, Prediction, Restricted
-from sfit.restrict._relu import is_computable, is_piecewise_linear, make_polylines, make_update
+from sfit.restrict._relu import (
+    FirstLayerUpdate,
+    Polyline,
+    is_computable,
+    is_piecewise_linear,
+    make_polylines,
+    make_update,
+)
 from sfit.restrict._trees import make_cells
-from sfit.rows import Tile, is_frame, take_rows
+from sfit.rows import Tile, is_frame, reveal, take_rows
 
 __all__ = ["SidePredictions", "fast_route", "rounding_noise"]
 
 Array = npt.NDArray[Any]
 
 VERIFIED_ROWS, VERIFIED_SIDES = 32, 16
-"""A fast route is compared with the model itself on so many rows of so many sides."""
+"""A fast route is compared with the model itself on so many rows, and cells of so many sides."""
 
 ROUNDING_POWER = 0.6
 """A network computed in other steps may differ from itself by this power of the rounding unit, as
@@ -75,7 +82,12 @@ class SidePredictions:
             if side not in new:
                 self.prepared[side] = Constant(self.one(tile, side).values)
         route, functions = fast_route(self, new, n)
-        if functions and not self._verified(functions, tile, unit):
+        if not functions:
+            return "direct"
+        largest, apart = self._compared(functions, tile)
+        # Cells repeat the model's own predictions; a network is computed anew, in other steps.
+        room = 0.0 if isinstance(self.structure, Trees) else unit**ROUNDING_POWER * largest
+        if max(apart.values()) > room:
             warnings.warn(
                 f"the fast route {route!r} does not reproduce this model's predictions: the model "
                 "itself is asked for every row, which is slower but right.",
@@ -83,23 +95,39 @@ class SidePredictions:
                 stacklevel=2,
             )
             return "direct"
-        self.prepared.update(functions)
-        return route if functions else "direct"
+        for served, function in functions.items():
+            if isinstance(function, Polyline | FirstLayerUpdate):
+                function = replace(function, noise=apart[served])
+            self.prepared[served] = function
+        return route
 
-    def _verified(self, functions: dict[Side, Restricted], tile: Tile, unit: float) -> bool:
+    def _compared(
+        self, functions: dict[Side, Restricted], tile: Tile
+    ) -> tuple[float, dict[Side, float]]:
+        """The model's largest prediction on a sample, and how far each function is from the model.
+
+        Functions that compute anew are compared one and all, at the reference too: what they are
+        off by is rounding, and must not count. Of cells some are enough: they repeat the model.
+        """
         rows = np.unique(np.linspace(0, len(tile) - 1, VERIFIED_ROWS).astype(np.intp))
-        sample = Tile(tile.index, take_rows(tile.X, rows), tile.y[rows], None)
-        sides = list(functions)[:: max(1, len(functions) // VERIFIED_SIDES)]
+        shown, sides = take_rows(tile.X, rows), list(functions)
+        if isinstance(self.structure, Trees):
+            sides = sides[:: max(1, len(sides) // VERIFIED_SIDES)]
+        else:
+            columns = range(self.features.reference.shape[1])
+            shown = np.concatenate(
+                [self.features.reference, reveal(self.features.reference, shown, columns, None)]
+            )
+        sample = Tile(tile.index, shown, tile.y[: shown.shape[0]], None)
         asked = [side for side in sides if isinstance(side, Reveal)]
-        own = dict(predict_directly(self.view, self.features, sample, asked, Memory()))
-        largest = max(np.abs(expected.values).max() for expected in own.values())
-        # Cells repeat the model's own predictions; a network is computed anew, in other steps.
-        room = 0.0 if isinstance(self.structure, Trees) else unit**ROUNDING_POWER
-        for side, expected in own.items():
-            a, b = functions[side](sample).by_row(), expected.by_row()
-            if a.shape != b.shape or not (np.abs(a - b) <= room * largest).all():
-                return False
-        return True
+        largest = 0.0
+        apart: dict[Side, float] = {}
+        for side, own in predict_directly(self.view, self.features, sample, asked, Memory()):
+            a, b = functions[side](sample).by_row(), own.by_row()
+            largest = max(largest, float(np.abs(b).max()))
+            gap = float(np.abs(a - b).max()) if a.shape == b.shape else np.inf
+            apart[side] = np.inf if np.isnan(gap) else gap
+        return largest, apart
 
 
 def fast_route(

@@ -76,22 +76,24 @@ class Polyline:
     """The network along one column: on each piece an intercept and a slope per raw output."""
 
     column: int
+    origin: float
+    """The reference value: x is measured from it, so that little is lost where sums cancel."""
     ends: tuple[float, float]
-    """The smallest and the largest value of the column."""
+    """The smallest and the largest x."""
     lookup: Lookup
     intercepts: Array
     slopes: Array
     output: str
     dtype: np.dtype[Any]
+    noise: float = 0.0
 
     def __call__(self, tile: Tile) -> Prediction:
         """Look the rows of a tile up and interpolate; those of a dummy are two."""
-        # A column of rows lies scattered in memory; it is walked over several times.
-        x = np.ascontiguousarray(column_values(tile.X, self.column), dtype=np.float64)
+        x = np.subtract(column_values(tile.X, self.column), self.origin, dtype=np.float64)
         if _takes_two(x[:FEW_VALUES], self.ends) and _takes_two(x, self.ends):
             codes = (x == self.ends[1]).astype(np.intp)
-            return Prediction(self._at(np.array(self.ends)), codes, len(tile))
-        return Prediction(self._at(x), None, len(tile))
+            return Prediction(self._at(np.array(self.ends)), codes, len(tile), self.noise)
+        return Prediction(self._at(x), None, len(tile), self.noise)
 
     def _at(self, x: Array) -> Array:
         piece = self.lookup(x)
@@ -138,15 +140,22 @@ def make_polylines(
     lines: list[Polyline] = []
     for first in range(0, len(columns), at_once):
         batch = columns[first : first + at_once]
-        own = spans[first : first + at_once]
-        begun = list(_first_layers(layers, start, reference[list(batch)], batch, own))
+        origins = reference[list(batch)].tolist()
+        own = [
+            (low - origin, high - origin)
+            for (low, high), origin in zip(spans[first : first + at_once], origins, strict=True)
+        ]
+        # The reference is always within, wherever the column's values are.
+        reached = [(min(low, 0.0), max(high, 0.0)) for low, high in own]
+        begun = list(_first_layers(layers, start, batch, reached))
         owner = np.repeat(np.arange(len(batch)), [len(knots) for knots, _ in begun])
         knots = np.concatenate([knots for knots, _ in begun])
         values = np.concatenate([values for _, values in begun])
         for bent, layer in pairwise(layers[1:]):
             owner, knots, values = _next_layer(owner, knots, values, bent.share, layer)
-        for column, ends, piece in zip(batch, own, _pieces(owner, knots, values), strict=True):
-            lines.append(Polyline(column, ends, *piece, network.output, dtype))
+        pieces = _pieces(owner, knots, values)
+        for column, origin, ends, piece in zip(batch, origins, own, pieces, strict=True):
+            lines.append(Polyline(column, origin, ends, *piece, network.output, dtype))
     return lines
 
 
@@ -158,7 +167,6 @@ def _share(activation: str) -> float:
 def _first_layers(
     layers: Sequence[_Layer],
     start: Array,
-    frozen: Array,
     columns: Sequence[int],
     spans: Sequence[tuple[float, float]],
 ) -> Iterator[tuple[Array, Array]]:
@@ -169,11 +177,11 @@ def _first_layers(
     """
     low, high = np.array(spans).T[:, :, None]
     slope, share = layers[0].weights[list(columns)], layers[0].share
-    at_low = start + (low - frozen[:, None]) * slope
+    at_low = start + low * slope
     if len(layers) == 1:
         for number, (first, last) in enumerate(spans):
             ends = np.array([first, last] if first < last else [first])
-            yield ends, start + (ends[:, None] - frozen[number]) * slope[number]
+            yield ends, start + ends[:, None] * slope[number]
         return
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         bends = low - at_low / slope
@@ -288,6 +296,7 @@ class FirstLayerUpdate:
     start: Array
     network: Dense
     dtype: np.dtype[Any]
+    noise: float = 0.0
 
     def __call__(self, tile: Tile) -> Prediction:
         """Run the network on the rows of a tile."""
@@ -298,7 +307,8 @@ class FirstLayerUpdate:
         for weights, bias, activation in self.network.layers[1:]:
             z = _activated(z @ weights + bias, activation)
         raw = z[:, 0] if z.shape[1] == 1 else z
-        return Prediction(finish(raw, self.network.output, self.dtype), None, len(tile))
+        finished = finish(raw, self.network.output, self.dtype)
+        return Prediction(finished, None, len(tile), self.noise)
 
 
 def make_update(
