@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -145,16 +145,16 @@ def _overdispersion(tallies: Sequence[Tally]) -> float:
 def conclude(question: Question, seen: Tally) -> Evidence | None:
     """What is reported of a question; None when a bracket missed."""
     wanted = question.delta_ranks
-    found = dict(zip(wanted, order_statistics(seen.delta, wanted), strict=True))
-    beta_max = np.nan
-    if None in found.values():
+    values = order_statistics(seen.delta, wanted)
+    if None in values:
         return None
+    beta_max = np.nan
     if seen.n_better >= question.ranks.critical and question.rho_ranks:
         [threshold] = order_statistics(seen.rho, question.rho_ranks)
         if threshold is None:
             return None
         beta_max = threshold
-    found[0] = -np.inf
+    found: dict[int, Any] = {0: -np.inf, **dict(zip(wanted, values, strict=True))}
     low, high = median_ranks(question.n)
     ranks = question.ranks
     return Evidence(
@@ -162,12 +162,8 @@ def conclude(question: Question, seen: Tally) -> Evidence | None:
         n_positive=seen.n_positive,
         n_improvable=seen.n_improvable,
         statistic=float(np.mean([found[low], found[high]])),
-        ci_low=_number(found[ranks.low]),
-        ci_high=_number(found[ranks.high]) if ranks.high else np.inf,
-        ci_lower=_number(found[ranks.lower]),
+        ci_low=found[ranks.low],
+        ci_high=found[ranks.high] if ranks.high else np.inf,
+        ci_lower=found[ranks.lower],
         beta_max=beta_max,
     )
-
-
-def _number(value: float | None) -> float:
-    return -np.inf if value is None else value
