@@ -406,6 +406,17 @@ def test_a_row_at_the_reference_never_counts(width, hidden):
             assert (a.term, a.n_positive) == (b.term, b.n_positive)
 
 
+@pytest.mark.parametrize("n", [6, 31, 32, 33, 65])
+def test_few_rows_go_the_same_way(n):
+    """Fewer rows than a route is compared on."""
+    X, y = regression(width=6)
+    trees = HistGradientBoostingRegressor(max_iter=5).fit(X, y)
+    for model, route in ((LinearRegression().fit(X, y), "polyline"), (trees, "cells")):
+        fast, slow, routes = both(model, X[:n], y[:n])
+        assert routes[0] == route
+        close(fast, slow, n)
+
+
 @pytest.mark.parametrize("classes", [0, 2, 3])
 def test_a_dummy_along_a_polyline_is_two_rows(classes):
     """Also where the first rows look like a dummy, or a tile holds one of its values only."""
