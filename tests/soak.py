@@ -498,6 +498,9 @@ def soak(seconds, seed):
             for warning in told:
                 ours = issubclass(warning.category, SFITWarning)
                 counts["warnings of sfit" if ours else "warnings unhandled"] += 1
+                if ours and "does not reproduce" in str(warning.message):
+                    faults.append(f"run {number}: {warning.message}")
+                    print(faults[-1], flush=True)
                 if not ours:
                     heard[f"{warning.category.__name__}: {warning.message}"[:300]] = number
             for text, where in heard.items():
