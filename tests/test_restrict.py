@@ -32,6 +32,7 @@ from sfit.restrict import fast_route
 from sfit.restrict._cells import Cells
 from sfit.restrict._forest import TreeByTree
 from sfit.restrict._lookup import make_lookup
+from sfit.restrict._relu import _run_down
 from sfit.restrict._trees import make_cells
 
 
@@ -439,7 +440,8 @@ def test_a_dummy_along_a_polyline_is_two_rows(classes):
     close(fast, slow, len(y))
     problem = pose(model, X, y, reference=[0.5, 0, 1, 1])
     sides = [Reveal(frozenset([feature])) for feature in range(4)]
-    _, functions = fast_route(problem.evaluation(True).predictions, sides, len(y))
+    view, features = problem.view, problem.features
+    _, functions = fast_route(view, features, view.structure, sides, len(y), {})
     distinct = [len(functions[side](problem.rows.first).values) for side in sides]
     assert distinct == [2, 1_000, 2, 2]
 
@@ -502,12 +504,9 @@ def test_an_ignored_feature_is_never_significant_on_any_route():
 
 
 @pytest.mark.parametrize("rows", [1, 2, 99, 100, 101, 517])
-def test_sums_down_wide_rows(rows, monkeypatch):
+def test_sums_down_wide_rows(rows):
     """In blocks of rows, whole or not, as NumPy sums column by column."""
-    from sfit.restrict import _relu
-
-    monkeypatch.setattr(_relu, "WIDE", 0)
     values = np.random.default_rng(rows).normal(size=(rows, 7))
     expected = np.cumsum(values, axis=0)
-    _relu._run_down(values)
+    _run_down(values)
     np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)

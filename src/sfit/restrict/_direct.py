@@ -187,13 +187,10 @@ def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
     """
     columns = features.shown(features.everything)
     n = min(64, len(tile))
-
-    def ask(first: int, last: int) -> Array:
-        # Rows anew for each call: a model may write to them.
-        block = reveal(features.reference, tile.X[first:last], columns, None)
-        return checked(_ask(view, block), last - first)
-
-    together, alone = ask(0, n), [ask(i, i + 1) for i in range(n)]
+    # Rows anew for each call: a model may write to them.
+    whole, single = (reveal(features.reference, tile.X[:n], columns, None) for _ in range(2))
+    together = checked(_ask(view, whole), n)
+    alone = [checked(_ask(view, single[row : row + 1]), 1) for row in range(n)]
     return float(np.max(np.abs(together - np.concatenate(alone))))
 
 

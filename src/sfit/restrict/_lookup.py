@@ -72,15 +72,18 @@ def make_lookup(edges: Array, *, strict: bool, missing: bool = False) -> Lookup:
     m = len(edges)
     if m <= FEW_EDGES:
         return Lookup(edges, strict, missing)
-    n_bins = int(np.clip(BINS_PER_EDGE * m, LEAST_BINS, MOST_BINS))
+    n_bins = min(max(BINS_PER_EDGE * m, LEAST_BINS), MOST_BINS)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         # One bin more on either side, so that values beyond the edges share none with an edge.
         width = (edges[-1] - edges[0]) / dtype(n_bins - 3)
         low, scale = edges[0] - width, 1 / width
     if not (np.isfinite(low) and np.isfinite(scale)):
         return Lookup(edges, strict, missing)
-    per_bin = np.bincount(_bins(edges, low, scale, n_bins), minlength=n_bins)
-    cells = np.where(per_bin, _SEARCH, np.cumsum(per_bin))
+    own = _bins(edges, low, scale, n_bins)
+    reach = np.empty(m + 1, dtype=np.intp)
+    reach[0], reach[1:-1], reach[-1] = own[0], own[1:] - own[:-1], n_bins - own[-1]
+    cells = np.repeat(np.arange(m + 1), reach)
+    cells[own] = _SEARCH
     return Lookup(edges, strict, missing, cells, low, scale)
 
 
@@ -88,5 +91,7 @@ def _bins(values: Array, low: Any, scale: Any, n_bins: int) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         position = values - low
         position *= scale
-    np.clip(position, 0, n_bins - 1, out=position)
+    # np.clip takes as long again to find out what it is asked.
+    np.maximum(position, 0, out=position)
+    np.minimum(position, n_bins - 1, out=position)
     return position.astype(np.intp)

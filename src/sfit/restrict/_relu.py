@@ -1,9 +1,7 @@
 """A piecewise linear network along one feature is a polyline.
 
 With all other inputs frozen, every unit is piecewise linear in the one that is revealed. Knots are
-propagated layer by layer, a new one wherever a unit bends, and rows are looked up between them. For
-terms of several features, and for smooth activations, only the first layer is cheap to update:
-z = z0 + sum over the revealed inputs of (x_j - r_j) W_j.
+propagated layer by layer, a new one wherever a unit bends, and rows are looked up between them.
 """
 
 from __future__ import annotations
@@ -12,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, softmax
 
 from sfit.models import Dense
+from sfit.restrict._activations import finish, slope_below_zero
 from sfit.restrict._lookup import Lookup, make_lookup
 from sfit.restrict._prediction import Prediction
 from sfit.rows import Tile, column_values
@@ -28,47 +26,13 @@ Array = npt.NDArray[Any]
 BATCH_VALUES = 1 << 17
 """So many values of units at knots are computed together: 1 MB, which stays in the cache."""
 
-WIDE = 1 << 14
-"""From so many values on, sums down the rows are taken in blocks."""
-
-FEW_VALUES = 64
-"""Whether a column is a dummy is asked of so many rows first."""
-
 NEAR = 1e-12
 """What is smaller than this, as a share of its range, is rounding."""
-
-ACTIVATIONS = {
-    "identity": lambda z: z,
-    "relu": lambda z: np.maximum(z, 0),
-    "tanh": np.tanh,
-    "logistic": expit,
-    "sigmoid": expit,
-}
-
-
-def slope_below_zero(activation: str) -> float | None:
-    """Slope of a piecewise linear activation below zero (above it is 1); None if it is another."""
-    if activation == "identity":
-        return 1.0
-    if activation == "relu":
-        return 0.0
-    if activation.startswith("leaky_relu"):
-        slope = float(activation.partition(":")[2] or 0.01)
-        return slope if 0 <= slope <= 1 else None
-    return None
 
 
 def is_piecewise_linear(network: Dense) -> bool:
     """Whether every layer bends at zero only."""
     return all(slope_below_zero(activation) is not None for *_, activation in network.layers)
-
-
-def is_computable(network: Dense) -> bool:
-    """Whether every activation is one that can be computed here."""
-    return all(
-        slope_below_zero(activation) is not None or activation in ACTIVATIONS
-        for *_, activation in network.layers
-    )
 
 
 @dataclass(frozen=True)
@@ -90,10 +54,15 @@ class Polyline:
     def __call__(self, tile: Tile) -> Prediction:
         """Look the rows of a tile up and interpolate; those of a dummy are two."""
         x = np.subtract(column_values(tile.X, self.column), self.origin, dtype=np.float64)
-        if _takes_two(x[:FEW_VALUES], self.ends) and _takes_two(x, self.ends):
+        if self._is_dummy(x):
             codes = (x == self.ends[1]).astype(np.intp)
             return Prediction(self._at(np.array(self.ends)), codes, len(tile), self.noise)
         return Prediction(self._at(x), None, len(tile), self.noise)
+
+    def _is_dummy(self, x: Array) -> bool:
+        low, high = self.ends
+        # Of most columns the first row tells.
+        return float(x[0]) in self.ends and bool(((x == low) | (x == high)).all())
 
     def _at(self, x: Array) -> Array:
         piece = self.lookup(x)
@@ -106,16 +75,21 @@ class Polyline:
         return finish(raw, self.output, self.dtype)
 
 
-def _takes_two(x: Array, ends: tuple[float, float]) -> bool:
-    return bool(((x == ends[0]) | (x == ends[1])).all())
-
-
 class _Layer(NamedTuple):
     """A layer in double precision; `share` is the slope of its activation below zero."""
 
     weights: Array
     bias: Array
     share: float
+
+
+class _Knots(NamedTuple):
+    """Knots of several columns, one column after the other, and what some units are at each."""
+
+    owner: Array
+    """The number of the column that a knot is of."""
+    x: Array
+    values: Array
 
 
 def make_polylines(
@@ -125,13 +99,17 @@ def make_polylines(
     spans: Sequence[tuple[float, float]],
     dtype: np.dtype[Any],
 ) -> list[Polyline]:
-    """Propagate the knots of some columns through the network, in double precision.
+    """Propagate the knots of some columns through a piecewise linear network, in doubles.
 
     `spans` are the ranges of the columns: bends outside them do not matter. Knots of many columns
     go through a layer together, as many as the memory budget allows.
     """
     layers = [
-        _Layer(np.asarray(weights, float), np.asarray(bias, float), _share(activation))
+        _Layer(
+            np.asarray(weights, float),
+            np.asarray(bias, float),
+            cast(float, slope_below_zero(activation)),
+        )
         for weights, bias, activation in network.layers
     ]
     start = reference @ layers[0].weights + layers[0].bias
@@ -139,74 +117,58 @@ def make_polylines(
     at_once = max(1, BATCH_VALUES // (rows * units))
     lines: list[Polyline] = []
     for first in range(0, len(columns), at_once):
-        batch = columns[first : first + at_once]
-        origins = reference[list(batch)].tolist()
-        own = [
-            (low - origin, high - origin)
-            for (low, high), origin in zip(spans[first : first + at_once], origins, strict=True)
-        ]
+        batch = list(columns[first : first + at_once])
+        origins = reference[batch]
+        ends = np.array(spans[first : first + at_once]) - origins[:, None]
         # The reference is always within, wherever the column's values are.
-        reached = [(min(low, 0.0), max(high, 0.0)) for low, high in own]
-        begun = list(_first_layers(layers, start, batch, reached))
-        owner = np.repeat(np.arange(len(batch)), [len(knots) for knots, _ in begun])
-        knots = np.concatenate([knots for knots, _ in begun])
-        values = np.concatenate([values for _, values in begun])
+        low, high = np.minimum(ends[:, 0], 0.0), np.maximum(ends[:, 1], 0.0)
+        knots = _first_layers(layers, start, batch, low, high)
         for bent, layer in pairwise(layers[1:]):
-            owner, knots, values = _next_layer(owner, knots, values, bent.share, layer)
-        pieces = _pieces(owner, knots, values)
-        for column, origin, ends, piece in zip(batch, origins, own, pieces, strict=True):
-            lines.append(Polyline(column, origin, ends, *piece, network.output, dtype))
+            knots = _next_layer(knots, bent.share, layer)
+        for column, origin, (least, most), piece in zip(
+            batch, origins.tolist(), ends.tolist(), _pieces(knots), strict=True
+        ):
+            lines.append(Polyline(column, origin, (least, most), *piece, network.output, dtype))
     return lines
 
 
-def _share(activation: str) -> float:
-    share = slope_below_zero(activation)
-    return 1.0 if share is None else share
-
-
 def _first_layers(
-    layers: Sequence[_Layer],
-    start: Array,
-    columns: Sequence[int],
-    spans: Sequence[tuple[float, float]],
-) -> Iterator[tuple[Array, Array]]:
-    """Knots of each column within its span, and what goes into the second layer's activation there.
+    layers: Sequence[_Layer], start: Array, columns: Sequence[int], low: Array, high: Array
+) -> _Knots:
+    """Knots of each column from low to high, and what goes into the second layer's activation.
 
     Each unit of the first layer bends once, and always upwards: between bends the slopes of the
-    second layer add up, so there is no product of matrices.
+    second layer add up, so there is no product of matrices. Bends outside count as at the high end.
     """
-    low, high = np.array(spans).T[:, :, None]
-    slope, share = layers[0].weights[list(columns)], layers[0].share
-    at_low = start + low * slope
+    n_columns = len(columns)
+    slope, share = layers[0].weights[columns], layers[0].share
     if len(layers) == 1:
-        for number, (first, last) in enumerate(spans):
-            ends = np.array([first, last] if first < last else [first])
-            yield ends, start + ends[:, None] * slope[number]
-        return
+        x = np.column_stack([low, high])
+        values = start + x[:, :, None] * slope[:, None]
+        return _Knots(np.repeat(np.arange(n_columns), 2), x.ravel(), values.reshape(-1, len(start)))
+    at_low = start + low[:, None] * slope
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        bends = low - at_low / slope
-    bends[~((bends > low) & (bends < high)) | (share == 1)] = np.inf
+        bends = low[:, None] - at_low / slope
+    inside = (bends > low[:, None]) & (bends < high[:, None])
+    bends = np.where(inside & (share != 1), bends, high[:, None])
     order = np.argsort(bends, axis=1)
-    n_inside = np.isfinite(bends).sum(axis=1)
+    bends = np.take_along_axis(bends, order, axis=1)
+    x = np.concatenate([low[:, None], bends, high[:, None]], axis=1)
     active = (at_low > 0) | ((at_low == 0) & (slope > 0))
     following = layers[1].weights
-    at_first = np.where(active, at_low, share * at_low) @ following + layers[1].bias
-    first_slope = np.where(active, slope, share * slope) @ following
-    turns = (1 - share) * np.abs(slope)
-    for number, (first, last) in enumerate(spans):
-        inside = order[number, : n_inside[number]]
-        knots = np.concatenate([[first], bends[number, inside], [last] if first < last else []])
-        values = np.empty((len(knots), following.shape[1]))
-        slopes = values[1:]
-        # Slopes between the knots, then their rises, then the values: all in the same place.
-        if len(slopes):
-            slopes[0] = first_slope[number]
-            np.multiply(following[inside], turns[number, inside][:, None], out=slopes[1:])
-            _run_down(slopes)
-            slopes *= np.diff(knots)[:, None]
-        values[0] = at_first[number]
-        _run_down(values)
-        yield knots, values
+    turns = (1 - share) * np.take_along_axis(np.abs(slope), order, axis=1)
+    # By knot, then by column: sums run down over the columns side by side.
+    values = np.empty((x.shape[1], n_columns, following.shape[1]))
+    slopes = values[1:]
+    # Slopes between the knots, then their rises, then the values: all in the same place.
+    slopes[0] = np.where(active, slope, share * slope) @ following
+    np.multiply(following[order.T], turns.T[:, :, None], out=slopes[1:])
+    _run_down(slopes.reshape(len(slopes), -1))
+    slopes *= np.diff(x, axis=1).T[:, :, None]
+    values[0] = np.where(active, at_low, share * at_low) @ following + layers[1].bias
+    _run_down(values.reshape(len(values), -1))
+    owner = np.repeat(np.arange(n_columns), x.shape[1])
+    return _Knots(owner, x.ravel(), values.swapaxes(0, 1).reshape(-1, following.shape[1]))
 
 
 def _run_down(rows: Array) -> None:
@@ -216,9 +178,6 @@ def _run_down(rows: Array) -> None:
     of rows, all blocks at once, and then from block to block, take a tenth of the time.
     """
     n, width = rows.shape
-    if rows.size < WIDE:
-        np.cumsum(rows, axis=0, out=rows)
-        return
     size = isqrt(n)
     blocks = rows[: n // size * size].reshape(-1, size, width)
     for number in range(1, size):
@@ -229,116 +188,64 @@ def _run_down(rows: Array) -> None:
         rows[number] += rows[number - 1]
 
 
-def _next_layer(
-    owner: Array, knots: Array, values: Array, share: float, layer: _Layer
-) -> tuple[Array, Array, Array]:
+def _next_layer(knots: _Knots, share: float, layer: _Layer) -> _Knots:
     """Bend the units of a layer, with a knot where one crosses zero, and apply the next layer."""
+    owner, x, values = knots
     # Rounding must not wake a unit that is dead where it only touches zero.
     size = np.abs(values)
-    largest = np.maximum.reduceat(size, np.searchsorted(owner, np.arange(owner[-1] + 1)), axis=0)
-    values[size <= NEAR * largest[owner]] = 0.0
+    firsts = np.searchsorted(owner, np.arange(owner[-1] + 1))
+    largest = NEAR * np.maximum.reduceat(size, firsts, axis=0)
+    values[size <= largest[owner]] = 0.0
     outputs = _bent(values, share) @ layer.weights + layer.bias
+    if share == 1:
+        return _Knots(owner, x, outputs)
     negative = values < 0
     crosses = negative[:-1] != negative[1:]
-    crosses[owner[:-1] != owner[1:]] = False
-    interval, unit = np.nonzero(crosses)
-    if share == 1 or not len(interval):
-        return owner, knots, outputs
-    a, b = values[interval, unit], values[interval + 1, unit]
-    part = a / (a - b)
-    new = knots[interval] + part * (knots[interval + 1] - knots[interval])
-    at_new = values[interval] + part[:, None] * (values[interval + 1] - values[interval])
-    at_new[np.arange(len(new)), unit] = 0.0
-    outputs = np.concatenate([outputs, _bent(at_new, share) @ layer.weights + layer.bias])
-    owner, knots = np.concatenate([owner, owner[interval]]), np.concatenate([knots, new])
-    order = np.lexsort((knots, owner))
-    return owner[order], knots[order], outputs[order]
+    crosses[firsts[1:] - 1] = False
+    interval, unit = np.divmod(np.flatnonzero(crosses), values.shape[1])
+    before, rise = values[interval], values[interval + 1]
+    rise -= before
+    at = np.arange(len(unit)), unit
+    part = before[at] / -rise[at]
+    rise *= part[:, None]
+    before += rise
+    before[at] = 0.0
+    added = _bent(before, share) @ layer.weights + layer.bias
+    new = x[interval] + part * (x[interval + 1] - x[interval])
+    owner = np.concatenate([owner, owner[interval]])
+    x = np.concatenate([x, new])
+    order = np.lexsort((x, owner))
+    return _Knots(owner[order], x[order], np.concatenate([outputs, added])[order])
 
 
-def _pieces(owner: Array, knots: Array, values: Array) -> Iterator[tuple[Lookup, Array, Array]]:
+def _pieces(knots: _Knots) -> Iterator[tuple[Lookup, Array, Array]]:
     """The search among the knots of each column, and an intercept and a slope between them."""
+    owner, x, values = knots
     bounds = np.searchsorted(owner, np.arange(owner[-1] + 2))
-    widths = knots[bounds[1:] - 1] - knots[bounds[:-1]]
+    widths = x[bounds[1:] - 1] - x[bounds[:-1]]
     # Knots that all but coincide say the same, and a slope between them is noise.
-    apart = np.diff(knots, prepend=-np.inf) > NEAR * widths[owner]
+    apart = np.diff(x, prepend=-np.inf) > NEAR * widths[owner]
     apart[bounds[:-1]] = True
-    owner, knots, values = owner[apart], knots[apart], values[apart]
+    owner, x, values = owner[apart], x[apart], values[apart]
     bounds = np.searchsorted(owner, np.arange(owner[-1] + 2))
     if values.shape[1] == 1:
         values = values[:, 0]
-    gaps = np.diff(knots)
+    gaps = np.diff(x)
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = np.diff(values, axis=0) / (gaps if values.ndim == 1 else gaps[:, None])
-        intercepts = values[:-1] - slopes * (knots[:-1] if values.ndim == 1 else knots[:-1, None])
-    for first, last in pairwise(bounds):
+        intercepts = values[:-1] - slopes * (x[:-1] if values.ndim == 1 else x[:-1, None])
+    for first, last in pairwise(bounds.tolist()):
         if last - first > 1:
             own = slice(first, last - 1)
             yield (
-                make_lookup(knots[first + 1 : last - 1], strict=False),
+                make_lookup(x[first + 1 : last - 1], strict=False),
                 intercepts[own],
                 slopes[own],
             )
         else:
             alone = values[first:last]
-            yield make_lookup(knots[:0], strict=False), alone, np.zeros_like(alone)
+            yield make_lookup(x[:0], strict=False), alone, np.zeros_like(alone)
 
 
 def _bent(values: Array, share: float) -> Array:
     return np.maximum(values, share * values) if share else np.maximum(values, 0.0)
-
-
-@dataclass(frozen=True)
-class FirstLayerUpdate:
-    """A network whose first layer is updated from the reference, the rest computed in full."""
-
-    columns: tuple[int, ...]
-    reference: Array
-    start: Array
-    network: Dense
-    dtype: np.dtype[Any]
-    noise: float = 0.0
-
-    def __call__(self, tile: Tile) -> Prediction:
-        """Run the network on the rows of a tile."""
-        weights, _, activation = self.network.layers[0]
-        shown = np.column_stack([column_values(tile.X, column) for column in self.columns])
-        moved = (shown - self.reference).astype(weights.dtype, copy=False)
-        z = _activated(self.start + moved @ weights[list(self.columns)], activation)
-        for weights, bias, activation in self.network.layers[1:]:
-            z = _activated(z @ weights + bias, activation)
-        raw = z[:, 0] if z.shape[1] == 1 else z
-        finished = finish(raw, self.network.output, self.dtype)
-        return Prediction(finished, None, len(tile), self.noise)
-
-
-def make_update(
-    network: Dense, reference: Array, columns: tuple[int, ...], dtype: np.dtype[Any]
-) -> FirstLayerUpdate:
-    """Prepare the update of the first layer for some revealed columns."""
-    weights, bias, _ = network.layers[0]
-    start = (reference @ np.asarray(weights, dtype=np.float64) + bias).astype(weights.dtype)
-    return FirstLayerUpdate(columns, reference[list(columns)], start, network, dtype)
-
-
-def _activated(z: Array, activation: str) -> Array:
-    below = slope_below_zero(activation)
-    if below is None:
-        return np.asarray(ACTIVATIONS[activation](z))
-    if below == 1.0:
-        return z
-    return np.maximum(z, 0, out=z) if below == 0.0 else np.where(z > 0, z, z.dtype.type(below) * z)
-
-
-def finish(raw: Array, output: str, dtype: np.dtype[Any]) -> Array:
-    """From the raw outputs of the last layer to predictions."""
-    if output == "sigmoid":
-        probability = expit(raw)
-        finished = np.empty((len(raw), 2), dtype=dtype)
-        finished[:, 1] = probability
-        finished[:, 0] = 1 - probability
-        return finished
-    if output == "softmax":
-        raw = softmax(raw, axis=1)
-    elif output == "exp":
-        raw = np.exp(raw)
-    return raw.astype(dtype, copy=False)

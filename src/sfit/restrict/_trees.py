@@ -19,6 +19,7 @@ from sfit.restrict._cells import Cells, Grid, SparseCells, ask_cells, representa
 from sfit.restrict._direct import STACK_ROWS
 from sfit.restrict._forest import TreeByTree, make_tree_by_tree
 from sfit.restrict._lookup import make_lookup
+from sfit.restrict._prediction import Restricted
 from sfit.rows import Table, column_values, is_frame, is_number
 
 Array = npt.NDArray[Any]
@@ -39,13 +40,13 @@ class _Plan(NamedTuple):
 
 def make_cells(
     view: ModelView, trees: Trees, features: Features, sides: Sequence[Reveal], n: int, room: int
-) -> dict[Reveal, Cells | SparseCells | TreeByTree]:
+) -> dict[Reveal, Restricted]:
     """Cell tables for n rows, of those sides that have no categorical split and not too many cells.
 
     `room` is the number of values that large tables may hold together.
     """
     plans: list[_Plan] = []
-    tables: dict[Reveal, Cells | SparseCells | TreeByTree] = {}
+    tables: dict[Reveal, Restricted] = {}
     reference = _numbers(trees, features.reference)
     reached = reachable_splits(trees, reference, [features.shown(side.shown) for side in sides])
     for side, nodes in zip(sides, reached, strict=True):

@@ -1,0 +1,38 @@
+"""Where the units of a network bend, and what its last layer means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, softmax
+
+Array = npt.NDArray[Any]
+
+
+def slope_below_zero(activation: str) -> float | None:
+    """Slope of a piecewise linear activation below zero (above it is 1); None if it is another."""
+    if activation == "identity":
+        return 1.0
+    if activation == "relu":
+        return 0.0
+    if activation.startswith("leaky_relu"):
+        slope = float(activation.partition(":")[2] or 0.01)
+        return slope if 0 <= slope <= 1 else None
+    return None
+
+
+def finish(raw: Array, output: str, dtype: np.dtype[Any]) -> Array:
+    """From the raw outputs of the last layer to predictions."""
+    if output == "sigmoid":
+        probability = expit(raw)
+        finished = np.empty((len(raw), 2), dtype=dtype)
+        finished[:, 1] = probability
+        finished[:, 0] = 1 - probability
+        return finished
+    if output == "softmax":
+        raw = softmax(raw, axis=1)
+    elif output == "exp":
+        raw = np.exp(raw)
+    return raw.astype(dtype, copy=False)

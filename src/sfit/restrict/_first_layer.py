@@ -1,0 +1,73 @@
+"""Of a network that sees few inputs change, only the first layer is cheap: it is updated.
+
+z = z0 + sum over the revealed inputs of (x_j - r_j) W_j, the rest is computed in full. For terms of
+several features, and for activations that are smooth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from sfit.models import Dense
+from sfit.restrict._activations import finish, slope_below_zero
+from sfit.restrict._prediction import Prediction
+from sfit.rows import Tile, column_values
+
+Array = npt.NDArray[Any]
+
+SMOOTH = {"tanh": np.tanh, "logistic": expit, "sigmoid": expit}
+
+
+def is_computable(network: Dense) -> bool:
+    """Whether every activation is one that can be computed here."""
+    return all(
+        slope_below_zero(activation) is not None or activation in SMOOTH
+        for *_, activation in network.layers
+    )
+
+
+@dataclass(frozen=True)
+class FirstLayerUpdate:
+    """A network whose first layer is updated from the reference, the rest computed in full."""
+
+    columns: tuple[int, ...]
+    reference: Array
+    start: Array
+    network: Dense
+    dtype: np.dtype[Any]
+    noise: float = 0.0
+
+    def __call__(self, tile: Tile) -> Prediction:
+        """Run the network on the rows of a tile."""
+        weights, _, activation = self.network.layers[0]
+        shown = np.column_stack([column_values(tile.X, column) for column in self.columns])
+        moved = (shown - self.reference).astype(weights.dtype, copy=False)
+        z = _activated(self.start + moved @ weights[list(self.columns)], activation)
+        for weights, bias, activation in self.network.layers[1:]:
+            z = _activated(z @ weights + bias, activation)
+        raw = z[:, 0] if z.shape[1] == 1 else z
+        finished = finish(raw, self.network.output, self.dtype)
+        return Prediction(finished, None, len(tile), self.noise)
+
+
+def make_update(
+    network: Dense, reference: Array, columns: tuple[int, ...], dtype: np.dtype[Any]
+) -> FirstLayerUpdate:
+    """Prepare the update of the first layer for some revealed columns."""
+    weights, bias, _ = network.layers[0]
+    start = (reference @ np.asarray(weights, dtype=np.float64) + bias).astype(weights.dtype)
+    return FirstLayerUpdate(columns, reference[list(columns)], start, network, dtype)
+
+
+def _activated(z: Array, activation: str) -> Array:
+    below = slope_below_zero(activation)
+    if below is None:
+        return np.asarray(SMOOTH[activation](z))
+    if below == 1.0:
+        return z
+    return np.maximum(z, 0, out=z) if below == 0.0 else np.where(z > 0, z, z.dtype.type(below) * z)
