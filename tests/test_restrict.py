@@ -25,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 from sklearn.tree import DecisionTreeRegressor
 
 import sfit
-from sfit._contrast import Reveal
+from sfit._contrast import Contrast, Reveal
 from sfit.models._sklearn import SklearnView
 from sfit.problem import pose
 from sfit.restrict import fast_route
@@ -363,9 +363,13 @@ def test_classifiers(classes):
     hidden=st.lists(st.integers(1, 12), min_size=0, max_size=3),
     slope=st.sampled_from([0.0, 0.1, 1.0]),
     bias=st.booleans(),
+    closing=st.booleans(),
 )
-def test_polylines_of_random_networks(seed, hidden, slope, bias):
-    """Any depth, leaky or not, with dead units and without biases, on discrete and constant columns."""
+def test_polylines_of_random_networks(seed, hidden, slope, bias, closing):
+    """Any depth, leaky or not, with dead units, without biases, and with an activation at the end.
+
+    On discrete and constant columns, too.
+    """
     torch = pytest.importorskip("torch")
     torch.manual_seed(seed % 2**31)
     rng = np.random.default_rng(seed)
@@ -373,7 +377,7 @@ def test_polylines_of_random_networks(seed, hidden, slope, bias):
     sizes, layers = [3, *hidden, 1], []
     for inputs, units in pairwise(sizes):
         layers += [torch.nn.Linear(inputs, units, bias=bias).double(), torch.nn.LeakyReLU(slope)]
-    net = torch.nn.Sequential(*layers[:-1])
+    net = torch.nn.Sequential(*layers[: None if closing else -1])
     with torch.no_grad():
         layers[0].weight[:, 0] *= 5
         y = net(torch.from_numpy(X)).numpy()[:, 0] + 0.1 * rng.normal(size=300)
@@ -407,7 +411,95 @@ def test_a_row_at_the_reference_never_counts(width, hidden):
             assert (a.term, a.n_positive) == (b.term, b.n_positive)
 
 
-@pytest.mark.parametrize("n", [6, 31, 32, 33, 65])
+@pytest.mark.parametrize("slope", [0.0, 0.1])
+def test_a_closing_activation_bends_the_polyline(slope):
+    """Also where none of the rows that a route is compared on is cut off."""
+    torch = pytest.importorskip("torch")
+    X = np.full((3_000, 1), 1.0, dtype=np.float32)
+    X[1::2] = -3.0
+    X[np.linspace(0, 2_999, 16).astype(int)] = 1.0
+    linear = torch.nn.Linear(1, 1)
+    with torch.no_grad():
+        linear.weight[:], linear.bias[:] = 1.0, 0.0
+    net = torch.nn.Sequential(linear, torch.nn.LeakyReLU(slope) if slope else torch.nn.ReLU())
+    y = np.where(X[:, 0] > 0, 1.0, -3.0 * slope)
+    fast, slow, routes = both(net, X, y, reference=0.5)
+    assert routes[0] == "polyline"
+    assert fast.tests == slow.tests
+    assert fast.tests[0].n_positive == 3_000
+
+
+def test_small_probabilities_of_single_precision():
+    """A rare event: what the network computes in doubles is not lost beside a probability of 1."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2_000, 6)).astype(np.float32), np.zeros(2_000, dtype=int)
+    y[:3] = 1
+    net = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+    with torch.no_grad():
+        net[-1].bias -= 12
+    single = sfit.feature_significance(sfit.models.torch_model(net, "logits"), X, y)
+    double = sfit.feature_significance(
+        sfit.models.torch_model(net.double(), "logits"), X, y, fast=False
+    )
+    assert single.significant == double.significant
+    assert len(double.significant[1]) == 3
+
+
+def test_an_ignored_feature_never_counts_beside_a_given_one():
+    """Base and full side are computed alike: in single precision, on rows of every size."""
+    torch = pytest.importorskip("torch")
+    for seed in range(8):
+        torch.manual_seed(seed)
+        rng = np.random.default_rng(seed)
+        net = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
+        with torch.no_grad():
+            net[0].weight[:, 1] = 0
+        X = rng.normal(size=(10_000, 20)) * np.exp(2 * rng.normal(size=(10_000, 1)))
+        result = sfit.feature_significance(
+            net, X.astype(np.float32), rng.normal(size=10_000), beta=0.0, given=["x0"]
+        )
+        assert result.run["stages"][0]["route"] == "update"
+        [ignored] = [test for test in result.tests if test.term == ("x1",)]
+        assert ignored.n_positive == 0
+
+
+def test_both_sides_of_a_contrast_share_their_arithmetic():
+    """A base along a polyline is not compared with a full side that the model computes."""
+    X, y = regression(width=6)
+    problem = pose(LinearRegression().fit(X, y), X, y)
+    predictions = problem.evaluation().predictions
+    nothing, one, two = (Reveal(frozenset(range(k))) for k in range(3))
+    everything = Reveal(problem.features.everything)
+    asked = [
+        Contrast(frozenset({0}), nothing, one),
+        Contrast(frozenset({1}), one, two),
+        Contrast(frozenset(range(1, 6)), one, everything),
+    ]
+    route, routed = predictions.prepare(asked, problem.rows.first, len(y), 2**-52)
+    assert route == "polyline and update"
+    assert [(c.base.by, c.full.by) for c in routed] == [
+        ("polyline", "polyline"),
+        ("update", "update"),
+        ("model", "model"),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("row", [0, 700, 999])
+def test_a_row_that_the_model_fails_at_is_named(row):
+    """Also where a route meets it first, on the rows that it is compared on."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1_000, 3)), rng.poisson(1.0, size=1_000)
+    model = PoissonRegressor().fit(X, y)
+    X[row, 1] = 1e6 * np.sign(model.coef_[1])
+    for fast in (True, False):
+        with pytest.raises(sfit.exceptions.ModelError, match=f"row {row} is not finite"):
+            sfit.feature_significance(model, X, y, reference=0.0, fast=fast)
+
+
+@pytest.mark.parametrize("n", [6, 15, 16, 17, 65])
 def test_few_rows_go_the_same_way(n):
     """Fewer rows than a route is compared on."""
     X, y = regression(width=6)
@@ -439,10 +531,11 @@ def test_a_dummy_along_a_polyline_is_two_rows(classes):
     assert routes[0] == "polyline"
     close(fast, slow, len(y))
     problem = pose(model, X, y, reference=[0.5, 0, 1, 1])
-    sides = [Reveal(frozenset([feature])) for feature in range(4)]
     view, features = problem.view, problem.features
-    _, functions = fast_route(view, features, view.structure, sides, len(y), {})
-    distinct = [len(functions[side](problem.rows.first).values) for side in sides]
+    terms = [frozenset([feature]) for feature in range(4)]
+    asked = [Contrast(term, Reveal(frozenset()), Reveal(term)) for term in terms]
+    _, routed, functions = fast_route(view, features, view.structure, asked, len(y), {})
+    distinct = [len(functions[c.full](problem.rows.first).values) for c in routed]
     assert distinct == [2, 1_000, 2, 2]
 
 

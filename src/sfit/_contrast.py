@@ -30,6 +30,10 @@ class Reveal:
     """The fitted model, with the features of `shown` as observed and the others frozen."""
 
     shown: Term
+    by: str = "model"
+    """Whose arithmetic: the model's own, or that of a route which computes it anew, in other steps.
+    Both sides of a contrast share it, so that rounding cannot tell them apart.
+    """
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,8 @@ def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:
     """Rows whose two predictions differ by no more than rounding, in every raw output.
 
     `unit` is the rounding unit of the model's float type and `noise` the largest difference seen
-    between predicting rows one at a time and in a batch, or by a fast route. Without this a feature
-    that the model ignores can look significant, because its base is one row, predicted alone.
+    between predicting rows one at a time and in a batch. Without this a feature that the model
+    ignores can look significant, because its base is one row, predicted alone.
     """
     gap = np.abs(a - b)
     largest = np.maximum(np.abs(a), np.abs(b))

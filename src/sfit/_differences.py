@@ -73,12 +73,12 @@ class Base:
         if self.prediction.is_constant:
             # Few values instead of many rows; the same holds for all rows of a value.
             base, values = self.prediction.values, full.values
-            same = self._same(base, values, full)
+            same = self._same(base, values)
             values = np.where(_like(same, values), base, values)
             by_row = Prediction(values, full.codes, full.n_rows).by_row()
         else:
             values = full.by_row()
-            same = self._same(self._by_row, values, full)
+            same = self._same(self._by_row, values)
             by_row = np.where(_like(same, values), self._by_row, values)
         # Nothing changes for a feature that the model ignores: the very same losses say so.
         losses = self._losses if same.all() else self._loss(by_row)
@@ -95,9 +95,8 @@ class Base:
     def _loss(self, by_row: Array) -> Array:
         return self.evaluation.loss(self.tile.y, by_row, self.tile.number, self.signed)
 
-    def _same(self, base: Array, values: Array, full: Prediction) -> Array:
-        noise = max(self.evaluation.noise, self.prediction.noise, full.noise)
-        return same_prediction(base, values, self.evaluation.unit, noise)
+    def _same(self, base: Array, full: Array) -> Array:
+        return same_prediction(base, full, self.evaluation.unit, self.evaluation.noise)
 
     def _row_by_row(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
         base, losses, _ = everywhere = self.by_row(full)
@@ -126,7 +125,7 @@ class Base:
             seen = np.flatnonzero(counts)
             pairs, classes = np.divmod(seen, n_classes)
             of_full, of_base = np.divmod(pairs, n_base)
-            same = self._same(base.values[of_base], full.values[of_full], full)
+            same = self._same(base.values[of_base], full.values[of_full])
             lost = base_losses[of_base, classes]
             yield Losses(lost, np.where(same, lost, full_losses[of_full, classes]), counts[seen])
 

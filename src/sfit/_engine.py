@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -53,8 +54,10 @@ def gather(
 ) -> list[Evidence]:
     """Answer all questions in one pass over the tiles (another one for brackets that missed)."""
     started = time.perf_counter()
-    sides = [s for q in questions for s in (q.contrast.base, q.contrast.full)]
-    route = evaluation.predictions.prepare(sides, rows.first, len(rows), evaluation.unit)
+    route, contrasts = evaluation.predictions.prepare(
+        [question.contrast for question in questions], rows.first, len(rows), evaluation.unit
+    )
+    questions = [replace(q, contrast=c) for q, c in zip(questions, contrasts, strict=True)]
     evidence: dict[int, Evidence] = {}
     pending, room = list(range(len(questions))), ROOM
     while pending:

@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sfit._contrast import Reveal, Side
+from sfit._contrast import Contrast, Reveal, Side
 from sfit._features import Features
-from sfit.exceptions import SFITWarning
+from sfit.exceptions import ModelError, SFITWarning
 from sfit.models import Dense, ModelView, Trees
 from sfit.restrict._direct import Memory, predict_directly, rounding_noise
 from sfit.restrict._prediction import Constant, Prediction, Restricted
-from sfit.restrict._route import fast_route
-from sfit.restrict._verify import verified
+from sfit.restrict._route import Route, fast_route
+from sfit.restrict._verify import reproduces
 from sfit.rows import Tile
 
 __all__ = ["SidePredictions", "fast_route", "rounding_noise"]
@@ -44,33 +44,37 @@ class SidePredictions:
         """Predictions of a single side."""
         return next(self(tile, [side]))[1]
 
-    def prepare(self, sides: Sequence[Side], tile: Tile, n: int, unit: float) -> str:
-        """Make the functions of sides that a fast route serves; say which route it is.
+    def prepare(
+        self, contrasts: Sequence[Contrast], tile: Tile, n: int, unit: float
+    ) -> tuple[str, list[Contrast]]:
+        """Make the functions that a fast route has for some contrasts.
 
-        On a sample of the first tile's rows the route must give what the model gives; what a
-        network's route is off by there counts as rounding.
+        Gives the route's name, and the contrasts with the arithmetic that computes their sides. On
+        a sample of the first tile's rows the route must give what the model gives.
         """
-        asked = [
-            s for s in dict.fromkeys(sides) if isinstance(s, Reveal) and s not in self.prepared
-        ]
-        new = [side for side in asked if self.features.shown(side.shown)]
-        for side in asked:
-            if side not in new:
-                self.prepared[side] = Constant(self.one(tile, side).values)
-        route, functions = fast_route(
-            self.view, self.features, self.structure, new, n, self.prepared
-        )
-        if not functions:
-            return route
-        trusted = verified(self.view, self.features, functions, tile, unit)
-        if trusted is None:
-            warnings.warn(
-                f"the fast route {route!r} does not reproduce this model's predictions: the model "
-                "itself is asked for every row, which is slower but right.",
-                SFITWarning,
-                stacklevel=2,
-            )
-            return "direct"
-        for served, function in trusted.items():
+        route = fast_route(self.view, self.features, self.structure, contrasts, n, self.prepared)
+        if route.functions and not self._can_take(route, tile, unit):
+            route = Route("direct", list(contrasts), {})
+        for served, function in route.functions.items():
             self.prepared[served] = function
-        return route
+        for side in dict.fromkeys(side for c in route.contrasts for side in (c.base, c.full)):
+            if not isinstance(side, Reveal) or side in self.prepared:
+                continue
+            if not self.features.shown(side.shown):
+                self.prepared[side] = Constant(self.one(tile, side).values)
+        return route.name, route.contrasts
+
+    def _can_take(self, route: Route, tile: Tile, unit: float) -> bool:
+        try:
+            right = reproduces(self.view, self.features, route.functions, tile, unit)
+        except ModelError:
+            # Asked for every row, the model tells which of them it fails at.
+            return False
+        if not right:
+            warnings.warn(
+                f"the fast route {route.name!r} does not reproduce this model's predictions: the "
+                "model itself is asked for every row, which is slower but right.",
+                SFITWarning,
+                stacklevel=3,
+            )
+        return right

@@ -26,10 +26,10 @@ def slope_below_zero(activation: str) -> float | None:
 def finish(raw: Array, output: str, dtype: np.dtype[Any]) -> Array:
     """From the raw outputs of the last layer to predictions."""
     if output == "sigmoid":
-        probability = expit(raw)
+        # Not 1 - p, which loses the digits of a small probability.
         finished = np.empty((len(raw), 2), dtype=dtype)
-        finished[:, 1] = probability
-        finished[:, 0] = 1 - probability
+        finished[:, 0] = expit(-raw)
+        finished[:, 1] = expit(raw)
         return finished
     if output == "softmax":
         raw = softmax(raw, axis=1)

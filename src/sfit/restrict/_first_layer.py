@@ -40,19 +40,20 @@ class FirstLayerUpdate:
     start: Array
     network: Dense
     dtype: np.dtype[Any]
-    noise: float = 0.0
 
     def __call__(self, tile: Tile) -> Prediction:
         """Run the network on the rows of a tile."""
         weights, _, activation = self.network.layers[0]
-        shown = np.column_stack([column_values(tile.X, column) for column in self.columns])
-        moved = (shown - self.reference).astype(weights.dtype, copy=False)
+        # Nothing revealed is a product with no columns: the same steps, for the same rounding.
+        moved = np.empty((len(tile), len(self.columns)), dtype=weights.dtype)
+        for number, column in enumerate(self.columns):
+            moved[:, number] = column_values(tile.X, column) - self.reference[number]
         z = _activated(self.start + moved @ weights[list(self.columns)], activation)
         for weights, bias, activation in self.network.layers[1:]:
             z = _activated(z @ weights + bias, activation)
         raw = z[:, 0] if z.shape[1] == 1 else z
         finished = finish(raw, self.network.output, self.dtype)
-        return Prediction(finished, None, len(tile), self.noise)
+        return Prediction(finished, None, len(tile))
 
 
 def make_update(

@@ -24,8 +24,6 @@ class Prediction:
     values: Array
     codes: Array | None
     n_rows: int
-    noise: float = 0.0
-    """What a route that computes in other steps than the model may change in a value."""
 
     @property
     def is_constant(self) -> bool:

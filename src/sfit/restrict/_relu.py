@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sfit.models import Dense
 from sfit.restrict._activations import finish, slope_below_zero
 from sfit.restrict._lookup import Lookup, make_lookup
-from sfit.restrict._prediction import Prediction
+from sfit.restrict._prediction import Constant, Prediction
 from sfit.rows import Tile, column_values
 
 Array = npt.NDArray[Any]
@@ -49,15 +49,14 @@ class Polyline:
     slopes: Array
     output: str
     dtype: np.dtype[Any]
-    noise: float = 0.0
 
     def __call__(self, tile: Tile) -> Prediction:
         """Look the rows of a tile up and interpolate; those of a dummy are two."""
         x = np.subtract(column_values(tile.X, self.column), self.origin, dtype=np.float64)
         if self._is_dummy(x):
             codes = (x == self.ends[1]).astype(np.intp)
-            return Prediction(self._at(np.array(self.ends)), codes, len(tile), self.noise)
-        return Prediction(self._at(x), None, len(tile), self.noise)
+            return Prediction(self._at(np.array(self.ends)), codes, len(tile))
+        return Prediction(self._at(x), None, len(tile))
 
     def _is_dummy(self, x: Array) -> bool:
         low, high = self.ends
@@ -98,8 +97,8 @@ def make_polylines(
     columns: Sequence[int],
     spans: Sequence[tuple[float, float]],
     dtype: np.dtype[Any],
-) -> list[Polyline]:
-    """Propagate the knots of some columns through a piecewise linear network, in doubles.
+) -> tuple[Constant, list[Polyline]]:
+    """What a piecewise linear network is at the reference, and along some columns, in doubles.
 
     `spans` are the ranges of the columns: bends outside them do not matter. Knots of many columns
     go through a layer together, as many as the memory budget allows.
@@ -113,6 +112,9 @@ def make_polylines(
         for weights, bias, activation in network.layers
     ]
     start = reference @ layers[0].weights + layers[0].bias
+    base = _bent(start, layers[0].share)
+    for layer in layers[1:]:
+        base = _bent(base @ layer.weights + layer.bias, layer.share)
     rows, units = (len(start) + 2, len(layers[min(1, len(layers) - 1)].bias))
     at_once = max(1, BATCH_VALUES // (rows * units))
     lines: list[Polyline] = []
@@ -124,12 +126,14 @@ def make_polylines(
         low, high = np.minimum(ends[:, 0], 0.0), np.maximum(ends[:, 1], 0.0)
         knots = _first_layers(layers, start, batch, low, high)
         for bent, layer in pairwise(layers[1:]):
-            knots = _next_layer(knots, bent.share, layer)
+            knots = _bend(knots, bent.share, layer)
+        knots = _bend(knots, layers[-1].share, None)
         for column, origin, (least, most), piece in zip(
-            batch, origins.tolist(), ends.tolist(), _pieces(knots), strict=True
+            batch, origins.tolist(), ends.tolist(), _pieces(knots, base), strict=True
         ):
             lines.append(Polyline(column, origin, (least, most), *piece, network.output, dtype))
-    return lines
+    raw = base if len(base) == 1 else base[None]
+    return Constant(finish(raw, network.output, dtype)), lines
 
 
 def _first_layers(
@@ -188,38 +192,40 @@ def _run_down(rows: Array) -> None:
         rows[number] += rows[number - 1]
 
 
-def _next_layer(knots: _Knots, share: float, layer: _Layer) -> _Knots:
-    """Bend the units of a layer, with a knot where one crosses zero, and apply the next layer."""
+def _bend(knots: _Knots, share: float, following: _Layer | None) -> _Knots:
+    """Bend the units of a layer, with a knot where one crosses zero, and apply the layer behind."""
     owner, x, values = knots
+    weights, bias = (np.eye(values.shape[1]), 0.0) if following is None else following[:2]
+    if share == 1:
+        return _Knots(owner, x, values if following is None else values @ weights + bias)
     # Rounding must not wake a unit that is dead where it only touches zero.
     size = np.abs(values)
     firsts = np.searchsorted(owner, np.arange(owner[-1] + 1))
     largest = NEAR * np.maximum.reduceat(size, firsts, axis=0)
     values[size <= largest[owner]] = 0.0
-    outputs = _bent(values, share) @ layer.weights + layer.bias
-    if share == 1:
-        return _Knots(owner, x, outputs)
     negative = values < 0
     crosses = negative[:-1] != negative[1:]
     crosses[firsts[1:] - 1] = False
     interval, unit = np.divmod(np.flatnonzero(crosses), values.shape[1])
-    before, rise = values[interval], values[interval + 1]
-    rise -= before
-    at = np.arange(len(unit)), unit
-    part = before[at] / -rise[at]
+    between, rise = values[interval], values[interval + 1]
+    rise -= between
+    zero = np.arange(len(unit)), unit
+    part = between[zero] / -rise[zero]
     rise *= part[:, None]
-    before += rise
-    before[at] = 0.0
-    added = _bent(before, share) @ layer.weights + layer.bias
+    between += rise
+    between[zero] = 0.0
     new = x[interval] + part * (x[interval + 1] - x[interval])
-    owner = np.concatenate([owner, owner[interval]])
-    x = np.concatenate([x, new])
+    owner, x = np.concatenate([owner, owner[interval]]), np.concatenate([x, new])
     order = np.lexsort((x, owner))
-    return _Knots(owner[order], x[order], np.concatenate([outputs, added])[order])
+    outputs = [_bent(some, share) @ weights + bias for some in (values, between)]
+    return _Knots(owner[order], x[order], np.concatenate(outputs)[order])
 
 
-def _pieces(knots: _Knots) -> Iterator[tuple[Lookup, Array, Array]]:
-    """The search among the knots of each column, and an intercept and a slope between them."""
+def _pieces(knots: _Knots, base: Array) -> Iterator[tuple[Lookup, Array, Array]]:
+    """The search among the knots of each column, and an intercept and a slope between them.
+
+    Every polyline goes through the base: a row at the reference must not differ in its last bit.
+    """
     owner, x, values = knots
     bounds = np.searchsorted(owner, np.arange(owner[-1] + 2))
     widths = x[bounds[1:] - 1] - x[bounds[:-1]]
@@ -229,22 +235,25 @@ def _pieces(knots: _Knots) -> Iterator[tuple[Lookup, Array, Array]]:
     owner, x, values = owner[apart], x[apart], values[apart]
     bounds = np.searchsorted(owner, np.arange(owner[-1] + 2))
     if values.shape[1] == 1:
-        values = values[:, 0]
+        values, base = values[:, 0], base[0]
     gaps = np.diff(x)
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = np.diff(values, axis=0) / (gaps if values.ndim == 1 else gaps[:, None])
         intercepts = values[:-1] - slopes * (x[:-1] if values.ndim == 1 else x[:-1, None])
     for first, last in pairwise(bounds.tolist()):
-        if last - first > 1:
-            own = slice(first, last - 1)
-            yield (
-                make_lookup(x[first + 1 : last - 1], strict=False),
-                intercepts[own],
-                slopes[own],
-            )
-        else:
-            alone = values[first:last]
-            yield make_lookup(x[:0], strict=False), alone, np.zeros_like(alone)
+        own = slice(first, last - 1)
+        lookup, levels, rises = (
+            make_lookup(x[first + 1 : last - 1], strict=False),
+            intercepts[own],
+            slopes[own],
+        )
+        if last - first == 1:
+            levels = values[first:last]
+            rises = np.zeros_like(levels)
+        at_reference = np.searchsorted(lookup.edges, 0.0)
+        levels = levels + (base - levels[at_reference])
+        levels[at_reference] = base
+        yield lookup, levels, rises
 
 
 def _bent(values: Array, share: float) -> Array:

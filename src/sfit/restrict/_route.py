@@ -1,13 +1,14 @@
-"""Which way a side is predicted: the one place where that is decided."""
+"""Which way the sides of a contrast are predicted: the one place where that is decided."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfit._contrast import Reveal, Side
+from sfit._contrast import Contrast, Reveal, Side
 from sfit._features import Features
 from sfit.models import Dense, ModelView, Trees
 from sfit.restrict._cells import SparseCells
@@ -19,18 +20,26 @@ from sfit.restrict._relu import is_piecewise_linear, make_polylines
 from sfit.restrict._trees import make_cells
 from sfit.rows import is_frame
 
-Functions = dict[Reveal, Restricted]
+
+class Route(NamedTuple):
+    """A way to predict some contrasts."""
+
+    name: str
+    contrasts: list[Contrast]
+    """As asked, each side with the arithmetic that computes it."""
+    functions: dict[Reveal, Restricted]
+    """Of sides that were not prepared before; the model itself is asked for all others."""
 
 
 def fast_route(
     view: ModelView,
     features: Features,
     structure: Dense | Trees | None,
-    sides: Sequence[Reveal],
+    contrasts: Sequence[Contrast],
     n: int,
     prepared: Mapping[Side, Restricted],
-) -> tuple[str, Functions]:
-    """The route that the model's structure allows, and its functions; none: "direct".
+) -> Route:
+    """The cheapest way that the model's structure allows.
 
     What a side costs, in rows that the model predicts: directly, one per distinct row, at most n;
     with cells, one per cell, or per cell that holds rows; tree by tree, or along a polyline, none.
@@ -41,35 +50,68 @@ def fast_route(
         outputs = 1 if view.classes is None else len(view.classes)
         large = [f for f in prepared.values() if isinstance(f, SparseCells | TreeByTree)]
         budget = CALL_BYTES // (8 * outputs) - sum(function.size for function in large)
+        sides = [side for side in _new(contrasts, prepared) if features.shown(side.shown)]
         cells = make_cells(view, structure, features, sides, n, budget)
-        return ("cells" if cells else "direct"), cells
+        return Route("cells" if cells else "direct", list(contrasts), cells)
     numeric = not is_frame(features.reference) and features.reference.dtype != object
-    if isinstance(structure, Dense) and numeric:
-        return _network(structure, features, sides)
-    return "direct", {}
+    if not isinstance(structure, Dense) or not numeric:
+        return Route("direct", list(contrasts), {})
+    routed = [_computed(structure, features, contrast) for contrast in contrasts]
+    sides = list(_new(routed, prepared))
+    functions = _updates(structure, features, [side for side in sides if side.by == "update"])
+    functions |= _polylines(structure, features, [side for side in sides if side.by == "polyline"])
+    used = {c.full.by for c in routed if isinstance(c.full, Reveal)} - {"model"}
+    return Route(" and ".join(sorted(used)) or "direct", routed, functions)
 
 
-def _network(network: Dense, features: Features, sides: Sequence[Reveal]) -> tuple[str, Functions]:
-    reference = np.asarray(features.reference[0], dtype=np.float64)
-    dtype: np.dtype[Any] = np.dtype(network.layers[0][0].dtype)
-    sizes = [weights.shape for weights, *_ in network.layers]
-    later = sum(inputs * units for inputs, units in sizes[1:])
-    along: dict[Reveal, int] = {}
-    functions: Functions = {}
-    for side in sides:
-        columns = tuple(features.shown(side.shown))
-        if features.missing.intersection(columns):
-            continue
+def _new(contrasts: Sequence[Contrast], prepared: Mapping[Side, Restricted]) -> Iterator[Reveal]:
+    """The distinct sides that have no function yet."""
+    sides = dict.fromkeys(side for c in contrasts for side in (c.base, c.full))
+    return (s for s in sides if isinstance(s, Reveal) and s not in prepared)
+
+
+def _computed(network: Dense, features: Features, contrast: Contrast) -> Contrast:
+    """The contrast with the arithmetic of its larger side, the full one, in both."""
+    base, full = contrast.base, contrast.full
+    if not (isinstance(base, Reveal) and isinstance(full, Reveal)):
+        return contrast
+    by, columns = "model", features.shown(full.shown)
+    if columns and not features.missing.intersection(columns):
+        (inputs, units), *later = (weights.shape for weights, *_ in network.layers)
+        rest = sum(before * after for before, after in later)
         if len(columns) == 1 and is_piecewise_linear(network):
-            along[side] = columns[0]
-        elif is_computable(network):
-            update, whole = (k * sizes[0][1] + later for k in (len(columns), sizes[0][0]))
-            if 2 * update < whole:
-                functions[side] = make_update(network, reference, columns, dtype)
-    used = ["update"] if functions else []
-    if along:
-        used.insert(0, "polyline")
-        spans = [features.spans[column] for column in along.values()]
-        lines = make_polylines(network, reference, list(along.values()), spans, dtype)
-        functions.update(zip(along, lines, strict=True))
-    return " and ".join(used) or "direct", functions
+            by = "polyline"
+        elif is_computable(network) and 2 * (len(columns) * units + rest) < inputs * units + rest:
+            by = "update"
+    return replace(contrast, base=replace(base, by=by), full=replace(full, by=by))
+
+
+def _updates(
+    network: Dense, features: Features, sides: Sequence[Reveal]
+) -> dict[Reveal, Restricted]:
+    reference, dtype = _frozen(network, features)
+    return {
+        side: make_update(network, reference, tuple(features.shown(side.shown)), dtype)
+        for side in sides
+    }
+
+
+def _polylines(
+    network: Dense, features: Features, sides: Sequence[Reveal]
+) -> dict[Reveal, Restricted]:
+    """Each side reveals one column, or it is their base and reveals none."""
+    if not sides:
+        return {}
+    reference, dtype = _frozen(network, features)
+    along = {side: column for side in sides for column in features.shown(side.shown)}
+    columns = list(along.values())
+    spans = [features.spans[column] for column in columns]
+    base, lines = make_polylines(network, reference, columns, spans, dtype)
+    functions: dict[Reveal, Restricted] = dict.fromkeys(sides, base)
+    functions.update(zip(along, lines, strict=True))
+    return functions
+
+
+def _frozen(network: Dense, features: Features) -> tuple[np.ndarray[Any, Any], np.dtype[Any]]:
+    """The reference in doubles, and the float type of the network."""
+    return np.asarray(features.reference[0], dtype=np.float64), network.layers[0][0].dtype

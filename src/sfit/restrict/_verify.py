@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -10,9 +10,7 @@ from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit.models import ModelView
 from sfit.restrict._direct import Memory, predict_directly
-from sfit.restrict._first_layer import FirstLayerUpdate
 from sfit.restrict._prediction import Restricted
-from sfit.restrict._relu import Polyline
 from sfit.rows import Tile, reveal, take_rows
 
 VERIFIED_ROWS, VERIFIED_CELLS = 16, 32
@@ -25,43 +23,46 @@ differs by more.
 """
 
 
-def verified(
+def reproduces(
     view: ModelView,
     features: Features,
-    functions: dict[Reveal, Restricted],
+    functions: Mapping[Reveal, Restricted],
     tile: Tile,
     unit: float,
-) -> dict[Reveal, Restricted] | None:
-    """The functions of a route, as far as they give what the model gives; None: one does not.
+) -> bool:
+    """Whether the functions of a route give what the model gives, but for rounding.
 
-    Cells repeat the model's own predictions: some of them tell of all. A network is computed anew,
-    in other steps: each of its functions is compared, at the reference too, and learns what it is
-    off by. That is rounding, and must not count.
+    Cells repeat the model's own predictions: some of them tell of all, and there is no rounding. A
+    network is computed anew: each of its functions is compared; along a polyline also at the
+    reference and at the ends of the column, where units may bend that no other row reaches.
     """
-    anew = {s: f for s, f in functions.items() if isinstance(f, Polyline | FirstLayerUpdate)}
-    compared = list(anew) or list(functions)[:: max(1, len(functions) // VERIFIED_CELLS)]
-    sample = _sample(features, tile, with_reference=bool(anew))
-    largest, gaps = 0.0, {}
-    for side, own in predict_directly(view, features, sample, compared, Memory()):
-        ours, theirs = functions[side](sample).by_row(), own.by_row()
-        largest = max(largest, float(np.abs(theirs).max()))
-        gap = np.inf
-        if ours.shape == theirs.shape:
-            gap = float(np.nan_to_num(np.abs(ours - theirs).max(), nan=np.inf))
-        gaps[side] = gap
-    tolerance = unit**ROUNDING_POWER * largest if anew else 0.0
-    if max(gaps.values()) > tolerance:
-        return None
-    return functions | {side: replace(f, noise=gaps[side]) for side, f in anew.items()}
+    for by in {side.by for side in functions}:
+        sides = [side for side in functions if side.by == by]
+        if by == "model":
+            sides = sides[:: max(1, len(sides) // VERIFIED_CELLS)]
+        sample = _sample(features, tile, with_ends=by == "polyline")
+        largest = gap = 0.0
+        for side, prediction in predict_directly(view, features, sample, sides, Memory()):
+            ours, theirs = functions[side](sample).by_row(), prediction.by_row()
+            if ours.shape != theirs.shape:
+                return False
+            largest = max(largest, float(np.abs(theirs).max()))
+            gap = max(gap, float(np.abs(ours - theirs).max()))
+        if not gap <= (0.0 if by == "model" else unit**ROUNDING_POWER * largest):
+            return False
+    return True
 
 
-def _sample(features: Features, tile: Tile, *, with_reference: bool) -> Tile:
-    """Some rows from all over a tile, behind the reference where that is asked for, too."""
+def _sample(features: Features, tile: Tile, *, with_ends: bool) -> Tile:
+    """Some rows from all over a tile; with ends, first the reference, the least, the largest."""
     rows = np.unique(np.linspace(0, len(tile) - 1, VERIFIED_ROWS).astype(np.intp))
     shown, numbers = take_rows(tile.X, rows), [tile.number(row) for row in rows.tolist()]
-    if with_reference:
+    if with_ends:
         # Sparse rows become dense on the way, as the reference is.
         dense = reveal(features.reference, shown, range(shown.shape[1]), None)
-        shown, numbers = np.concatenate([features.reference, dense]), [numbers[0], *numbers]
+        ends = np.array(features.spans).T.astype(dense.dtype)
+        ends = np.where(np.isfinite(ends), ends, features.reference)
+        shown = np.concatenate([features.reference, ends, dense])
+        numbers = [numbers[0]] * 3 + numbers
     # Only the number of targets matters: it is the number of rows.
     return Tile(tile.index, shown, np.zeros(len(numbers)), None, np.array(numbers))
