@@ -1,6 +1,6 @@
 """The results of a few runs, as one line each: what must be the same wherever and however it is run.
 
-    python tests/repeat.py [--jobs N] [--backend NAME]
+    python tests/repeat.py [--jobs N] [--backend NAME] [--network]
 
 Models are written out rather than fitted: fitting may depend on the machine, and is not at issue.
 """
@@ -13,6 +13,7 @@ import joblib
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import sfit
@@ -40,15 +41,30 @@ def logistic(frame):
     return model
 
 
+def network(frame):
+    """Polylines at first order, updates of the first layer at second."""
+    rng = np.random.default_rng(1)
+    model = MLPRegressor(hidden_layer_sizes=(40, 8), max_iter=1, random_state=0)
+    model.fit(frame.to_numpy(), np.zeros(len(frame)))
+    model.coefs_ = [rng.normal(size=weights.shape) for weights in model.coefs_]
+    model.intercepts_ = [rng.normal(size=biases.shape) for biases in model.intercepts_]
+    return model
+
+
 def product(frame):
     """Arithmetic of every machine: no library's exponential."""
     X = np.asarray(frame)
     return 2 * X[:, 0] + X[:, 1] * X[:, 2] + X[:, 3]
 
 
-def results():
+def results(with_network):
     """One result per kind of model and question."""
     X, y = rows()
+    if with_network:
+        wide = pd.concat([X, X.shift(1, fill_value=0.0).add_prefix("last ")], axis=1)
+        given = {"max_order": 2, "n_partners": 2, "beta": 0.001}
+        yield "network", sfit.feature_significance(network(wide), wide.to_numpy(), y, **given)
+        return
     label = np.where(y > 0, "yes", "no")
     order_2 = {"max_order": 2, "beta": (0.01, 0.001)}
     test = sfit.feature_significance
@@ -66,10 +82,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--backend", default="threading")
+    parser.add_argument("--network", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     with joblib.parallel_config(backend=options.backend, n_jobs=options.jobs):
-        for name, result in results():
+        for name, result in results(options.network):
             text = result.to_json().partition('\n "run": ')[0]
             print(name, len(text), sha256(text.encode()).hexdigest()[:16])
 

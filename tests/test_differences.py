@@ -143,7 +143,7 @@ def test_few_values_are_counted_and_many_are_not(base, full, n, counted, divided
     y = np.resize([0, 1, 1, 0, 1], n)
     part = np.resize([0, 1, 1], n) if divided else None
     side = base_side(base, y, part=part)
-    everywhere = side.by_row(full)
+    everywhere = side.losses_by_row(full)
     assert len(everywhere.base) == len(everywhere.full) == n
     for number, found in enumerate(side.against(full, [0, 1] if divided else [0])):
         own = part == number if divided else slice(None)
@@ -180,7 +180,7 @@ def test_rounding_is_no_change(base):
     # One row that really changes, beside those that differ by rounding.
     values = rounded(base).by_row().copy()
     values[3] = [0.05, 0.95]
-    moved = base_side(base, y).by_row(Prediction(values, None, 24))
+    moved = base_side(base, y).losses_by_row(Prediction(values, None, 24))
     assert np.flatnonzero(moved.full != moved.base).tolist() == [3]
 
 

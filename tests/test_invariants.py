@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import sfit
@@ -21,6 +23,10 @@ BETAS = st.sampled_from([0.0, 1e-3, 1e-2, 0.1, 0.5])
 ALPHAS = st.sampled_from([0.001, 0.01, 0.05, 0.2, 0.5])
 
 
+REGRESSORS = ("function", "linear", "tree", "network", "smooth network")
+CLASSIFIERS = ("logistic", "forest", "deep classifier")
+
+
 def by_name(rows):
     """Uses a, the product of a and b, and c in steps; knows its columns by name. d is ignored."""
     return (rows["a"] + rows["a"] * rows["b"] + np.floor(rows["c"])).to_numpy()
@@ -29,16 +35,23 @@ def by_name(rows):
 def fitted(kind, X, y):
     if kind == "function":
         return by_name
-    return {
+    flat, deep = ({"hidden_layer_sizes": s, "max_iter": 5, "random_state": 0} for s in [6, (8, 4)])
+    model = {
         "linear": LinearRegression(),
         "tree": DecisionTreeRegressor(max_depth=4, random_state=0),
         "logistic": LogisticRegression(),
         "forest": RandomForestClassifier(5, max_depth=3, random_state=0),
-    }[kind].fit(X, y)
+        "network": MLPRegressor(**deep),
+        "smooth network": MLPRegressor(activation="tanh", **flat),
+        "deep classifier": MLPClassifier(**deep),
+    }[kind]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)
 
 
 @st.composite
-def problems(draw, kinds=("function", "linear", "tree", "logistic", "forest")):
+def problems(draw, kinds=(*REGRESSORS, *CLASSIFIERS)):
     """A model and rows; on a coarse grid, ties and losses of zero are common."""
     rng, kind = np.random.default_rng(draw(SEEDS)), draw(st.sampled_from(kinds))
     n = draw(st.integers(30, 120))
@@ -47,7 +60,7 @@ def problems(draw, kinds=("function", "linear", "tree", "logistic", "forest")):
         X = np.round(X)
     X = pd.DataFrame(X, columns=NAMES)
     y = by_name(X) + rng.normal(size=n) * draw(st.sampled_from([0.0, 1.0, 5.0]))
-    if kind in ("logistic", "forest"):
+    if kind in CLASSIFIERS:
         y = (y > np.median(y)).astype(int)
         y[:2] = 0, 1
     return fitted(kind, X, y), X, y
@@ -123,7 +136,7 @@ def test_the_order_and_the_names_of_the_features_do_not_matter(problem, order, b
 
 
 @settings(max_examples=8)
-@given(problems(kinds=["function", "linear", "tree"]), st.integers(-20, 20), BETAS)
+@given(problems(kinds=REGRESSORS), st.integers(-20, 20), BETAS)
 def test_scaling_the_loss_scales_the_differences_only(problem, power, beta):
     """A loss in other units: statistics and intervals in these units, everything else as it was."""
     model, X, y = problem
@@ -190,6 +203,25 @@ def test_a_copy_of_a_feature_takes_nothing_from_it(problem, beta):
     ).tests
     assert repr(replace(instead[4], term=("a",))) == repr(plain[0])
     assert instead[0].n_positive == 0
+
+
+@settings(max_examples=20)
+@given(
+    problems(kinds=["network", "smooth network", "deep classifier", "linear", "logistic"]),
+    BETAS,
+    st.booleans(),
+)
+def test_an_ignored_input_of_a_network_is_never_positive(problem, beta, fast):
+    """Along every route: alone, beyond another feature, beyond all others, and in pairs."""
+    model, X, y = problem
+    for weights in [model.coefs_[0]] if hasattr(model, "coefs_") else [model.coef_.T]:
+        weights[3] = 0
+    for given_ in ((), "rest", ["a"]):
+        result = test_all(model, X, y, beta=beta, given=given_, max_order=1, fast=fast)
+        [test] = [test for test in result.tests if test.term == ("d",)]
+        assert (test.n_positive, test.p_value) == (0, 1.0)
+    pairs = test_all(model, X, y, beta=beta, strict=True, fast=fast).tests
+    assert not any(test.n_positive for test in pairs if "d" in test.term)
 
 
 @settings(max_examples=8)

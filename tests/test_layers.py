@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "_contrast": (),
     "_losses": ("exceptions",),
     "_differences": ("_contrast", "_losses", "restrict", "rows"),
-    "_tally": ("_contrast", "_differences", "_select", "_sign_test"),
+    "_tally": ("_contrast", "_select", "_sign_test"),
     "_packed": ("_select", "_tally"),
     "_features": ("exceptions", "_arguments", "_contrast", "rows"),
     "_partners": ("exceptions", "_contrast", "_features", "models"),

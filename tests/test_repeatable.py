@@ -47,6 +47,14 @@ def test_processes_as_workers(expected):
     assert output("--jobs", "2", "--backend", "loky", hash_seed="random") == expected
 
 
+def test_a_network():
+    """At one thread of linear algebra, which may round otherwise with two."""
+    alone = output("--network")
+    assert len(alone.splitlines()) == 1
+    assert output("--network", "--jobs", "2", hash_seed="4711") == alone
+    assert output("--network", "--jobs", "2", "--backend", "loky") == alone
+
+
 @pytest.mark.parametrize("version", ["3.12", "3.13"])
 def test_other_versions_of_python(expected, version):
     """The versions that the machine has: on the path, or named by SFIT_PYTHON_3_12 and so on."""

@@ -9,7 +9,7 @@ from sfit._select import (
     EVERYTHING,
     NOTHING,
     NOWHERE,
-    SORTED_ROWS,
+    KEPT_VALUES,
     Window,
     bracket,
     bracket_by_sample,
@@ -140,9 +140,9 @@ def test_nothing_that_is_looked_for_keeps_nothing():
 
 def test_ties_are_not_repeated():
     """A loss of few values keeps few, however many rows there are."""
-    kept = count(np.tile([0.0, 1.0], SORTED_ROWS), EVERYTHING)
+    kept = count(np.tile([0.0, 1.0], KEPT_VALUES), EVERYTHING)
     np.testing.assert_array_equal(kept.values, [0, 1])
-    np.testing.assert_array_equal(kept.counts, [SORTED_ROWS, SORTED_ROWS])
+    np.testing.assert_array_equal(kept.counts, [KEPT_VALUES, KEPT_VALUES])
 
 
 def test_a_fair_sample_hardly_ever_misses():
@@ -159,8 +159,8 @@ def test_a_fair_sample_hardly_ever_misses():
 
 def test_a_large_tile_is_judged_by_a_sample_of_itself():
     """The bracket is narrow and holds the median."""
-    values = np.random.default_rng(0).normal(size=8 * SORTED_ROWS)
-    low, high = bracket_by_sample(values, [4 * SORTED_ROWS], 8 * SORTED_ROWS, 4.0)
+    values = np.random.default_rng(0).normal(size=8 * KEPT_VALUES)
+    low, high = bracket_by_sample(values, [4 * KEPT_VALUES], 8 * KEPT_VALUES, 4.0)
     assert low < np.median(values) < high
     assert 0.01 < ((values >= low) & (values <= high)).mean() < 0.1
 
@@ -194,9 +194,9 @@ def test_counting_keeps_what_lies_inside_only():
 
 def test_many_values_are_kept_as_counts():
     """From one more than is kept as it is, and more than an eighth of the rows."""
-    few, many = np.zeros(SORTED_ROWS), np.zeros(SORTED_ROWS + 1)
-    assert says(count(few, EVERYTHING)) == (EVERYTHING, 0, [0.0] * SORTED_ROWS, None)
-    assert says(count(many, EVERYTHING)) == (EVERYTHING, 0, [0.0], [SORTED_ROWS + 1])
+    few, many = np.zeros(KEPT_VALUES), np.zeros(KEPT_VALUES + 1)
+    assert says(count(few, EVERYTHING)) == (EVERYTHING, 0, [0.0] * KEPT_VALUES, None)
+    assert says(count(many, EVERYTHING)) == (EVERYTHING, 0, [0.0], [KEPT_VALUES + 1])
     window = Window(-1.0, 0.5)
     inside = np.r_[many, np.full(7 * len(many), 1.0)]
     assert says(count(inside, window)) == (window, 0, [0.0] * len(many), None)
@@ -269,8 +269,8 @@ def test_brackets_by_a_sample_by_hand():
     # The first and the last of the sample are still part of it.
     assert bracket_by_sample(values, [8 * 34], 8_000, 2.0).low == sample[0]
     assert bracket_by_sample(values, [8 * 967], 8_000, 2.0).high == sample[-1]
-    assert bracket_by_sample(values[:SORTED_ROWS], [4], 8_000, 2.0) == EVERYTHING
-    assert bracket_by_sample(values[: SORTED_ROWS + 1], [1_024], SORTED_ROWS + 1, 2.0) != EVERYTHING
+    assert bracket_by_sample(values[:KEPT_VALUES], [4], 8_000, 2.0) == EVERYTHING
+    assert bracket_by_sample(values[: KEPT_VALUES + 1], [1_024], KEPT_VALUES + 1, 2.0) != EVERYTHING
     assert bracket_by_sample(values, [], 8_000, 2.0) == EVERYTHING
 
 

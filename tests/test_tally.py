@@ -8,8 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sfit._contrast import Contrast, Evidence, Reveal
-from sfit._differences import Losses
+from sfit._contrast import Contrast, Evidence, Losses, Reveal
 from sfit._select import EVERYTHING, NOTHING, NOWHERE, Window
 from sfit._sign_test import ranks
 from sfit._tally import Question, Tally, _overdispersion, conclude, merged, tally

@@ -15,7 +15,7 @@ the relative improvement of row i: the row counts as positive when rho_i > beta.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -56,6 +56,14 @@ class Contrast:
     order: int = 1
     beta: float = 0.0
     role: Literal["test", "subset", "gate"] = "test"
+
+
+class Losses(NamedTuple):
+    """Losses of two sides; one entry per row, or per distinct pair with its number of rows."""
+
+    base: Array
+    full: Array
+    counts: Array | None
 
 
 @dataclass(frozen=True)

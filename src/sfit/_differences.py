@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sfit._contrast import same_prediction
+from sfit._contrast import Losses, same_prediction
 from sfit._losses import Loss
 from sfit.restrict import SidePredictions
 from sfit.restrict._prediction import Prediction
@@ -41,14 +41,6 @@ class Evaluation:
     """Of each order and gate: its name, the route its sides were predicted by, and the seconds."""
 
 
-class Losses(NamedTuple):
-    """Losses of two sides; one entry per row, or per distinct pair with its number of rows."""
-
-    base: Array
-    full: Array
-    counts: Array | None
-
-
 class Base:
     """The base side on one tile; its predictions and losses by row are computed once, if at all."""
 
@@ -60,12 +52,13 @@ class Base:
 
     def against(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
         """Losses of the base and of a full side, for each of some parts of the rows."""
-        n_cells = _cells(self.prediction, full) * self.evaluation.n_classes
-        if self.evaluation.loss.task == "classification" and n_cells <= len(self.tile):
+        n_losses = _n_pairs(self.prediction, full) * self.evaluation.n_classes
+        # A table skips the checks of losses: none but those of our own can do without.
+        if self.evaluation.loss.task == "classification" and n_losses <= len(self.tile):
             return self._counted(full, parts)
         return self._row_by_row(full, parts)
 
-    def by_row(self, full: Prediction) -> Losses:
+    def losses_by_row(self, full: Prediction) -> Losses:
         """Losses of the base and of a full side, one entry for every row of the tile.
 
         Where two predictions differ by rounding only, the full side is set to the base.
@@ -78,19 +71,19 @@ class Base:
             by_row = Prediction(values, full.codes, full.n_rows).by_row()
         else:
             values = full.by_row()
-            same = self._same(self._by_row, values)
-            by_row = np.where(_like(same, values), self._by_row, values)
+            same = self._same(self._predicted, values)
+            by_row = np.where(_like(same, values), self._predicted, values)
         # Nothing changes for a feature that the model ignores: the very same losses say so.
-        losses = self._losses if same.all() else self._loss(by_row)
-        return Losses(self._losses, losses, None)
+        losses = self._base_losses if same.all() else self._loss(by_row)
+        return Losses(self._base_losses, losses, None)
 
     @cached_property
-    def _by_row(self) -> Array:
+    def _predicted(self) -> Array:
         return self.prediction.by_row()
 
     @cached_property
-    def _losses(self) -> Array:
-        return self._loss(self._by_row)
+    def _base_losses(self) -> Array:
+        return self._loss(self._predicted)
 
     def _loss(self, by_row: Array) -> Array:
         return self.evaluation.loss(self.tile.y, by_row, self.tile.number, self.signed)
@@ -99,7 +92,7 @@ class Base:
         return same_prediction(base, full, self.evaluation.unit, self.evaluation.noise)
 
     def _row_by_row(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
-        base, losses, _ = everywhere = self.by_row(full)
+        base, losses, _ = everywhere = self.losses_by_row(full)
         for part in parts:
             if self.tile.part is None:
                 yield everywhere
@@ -135,7 +128,7 @@ def _like(mask: Array, values: Array) -> Array:
     return mask if values.ndim == 1 else mask[:, None]
 
 
-def _cells(base: Prediction, full: Prediction) -> float:
+def _n_pairs(base: Prediction, full: Prediction) -> float:
     """Number of distinct pairs of predictions; infinite where a side has one per row."""
     for side in (base, full):
         if side.codes is None and not side.is_constant:

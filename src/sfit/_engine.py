@@ -18,8 +18,8 @@ import numpy.typing as npt
 from joblib import delayed, effective_n_jobs
 
 from sfit._checkpoint import Checkpoint
-from sfit._contrast import Evidence, Side
-from sfit._differences import Base, Evaluation, Losses
+from sfit._contrast import Evidence, Losses, Side
+from sfit._differences import Base, Evaluation
 from sfit._jobs import workers
 from sfit._packed import pack, unpack
 from sfit._payload import Payload, limit_threads, make_payload, open_payload

@@ -22,7 +22,7 @@ def row_deltas(problem: Problem, feature: int, beta: float) -> Array:
     found = []
     for tile in every_tile(problem.rows):
         base = Base(evaluation, tile, evaluation.predictions.one(tile, nothing), signed=beta == 0)
-        losses = base.by_row(evaluation.predictions.one(tile, alone))
+        losses = base.losses_by_row(evaluation.predictions.one(tile, alone))
         rho = relative_improvement(losses.base, losses.full)
         found.append(delta(losses.base, losses.full, rho > beta, beta))
     return np.concatenate(found)

@@ -28,8 +28,8 @@ class Window(NamedTuple):
 
 EVERYTHING = Window(-np.inf, np.inf)
 
-SORTED_ROWS = 2_048
-"""Up to so many values are kept as they are."""
+KEPT_VALUES, KEPT_SHARE = 2_048, 8
+"""Up to so many values, or one in so many of all, are kept as they are."""
 SAMPLED = 8
 """Of more values, every eighth is looked at to bracket an order statistic."""
 
@@ -59,7 +59,7 @@ NOWHERE = Window(np.inf, -np.inf)
 def count(values: Array, window: Window, weights: Array | None = None) -> Counted:
     """Count and keep, for one run of values (each of them once, or as often as `weights` say)."""
     if window == EVERYTHING:
-        return _small(Counted(window, 0, values, weights), len(values))
+        return _ties_counted(Counted(window, 0, values, weights), len(values))
     if window.low > window.high:
         # A slice would keep all of the values alive.
         return Counted(window, 0, np.empty(0))
@@ -68,7 +68,7 @@ def count(values: Array, window: Window, weights: Array | None = None) -> Counte
     below = (len(values) if weights is None else int(weights.sum())) - below
     inside &= values <= window.high
     kept = None if weights is None else weights.compress(inside)
-    return _small(Counted(window, below, values.compress(inside), kept), len(values))
+    return _ties_counted(Counted(window, below, values.compress(inside), kept), len(values))
 
 
 def merge(parts: Sequence[Counted]) -> Merged:
@@ -141,7 +141,7 @@ def bracket(merged: Merged, m: int, ranks: Sequence[int], n: int, room: float) -
 
 def bracket_by_sample(values: Array, ranks: Sequence[int], n: int, room: float) -> Window:
     """The same, judging by a sample of some values; everything where they are few."""
-    if len(values) <= SORTED_ROWS or not ranks:
+    if len(values) <= KEPT_VALUES or not ranks:
         return EVERYTHING
     sample = np.sort(values[::SAMPLED])
     m = len(sample)
@@ -154,13 +154,18 @@ def bracket_by_sample(values: Array, ranks: Sequence[int], n: int, room: float) 
 
 def _around(m: int, ranks: Sequence[int], n: int, room: float) -> tuple[int, int]:
     """Ranks among m values that the wanted ones among n correspond to, with room on either side."""
-    margin = room * sqrt(m) / 2 + 1
-    return floor(min(ranks) / n * m - margin), ceil(max(ranks) / n * m + margin)
+    around = margin(m, room) + 1
+    return floor(min(ranks) / n * m - around), ceil(max(ranks) / n * m + around)
 
 
-def _small(counted: Counted, n: int) -> Counted:
+def margin(m: int, room: float) -> float:
+    """`room` standard errors of the number of m values that lie below a median."""
+    return room * sqrt(m) / 2
+
+
+def _ties_counted(counted: Counted, n: int) -> Counted:
     """Ties are counted, not repeated, where much would be kept: a loss may take few values."""
-    if counted.counts is not None or len(counted.values) <= max(SORTED_ROWS, n // 8):
+    if counted.counts is not None or len(counted.values) <= max(KEPT_VALUES, n // KEPT_SHARE):
         return counted
     return Counted(counted.window, counted.below, *np.unique(counted.values, return_counts=True))
 

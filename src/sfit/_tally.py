@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfit._contrast import Contrast, Evidence, delta, relative_improvement
-from sfit._differences import Losses
+from sfit._contrast import Contrast, Evidence, Losses, delta, relative_improvement
 from sfit._select import (
     EVERYTHING,
     NOTHING,
@@ -23,6 +22,7 @@ from sfit._select import (
     bracket,
     bracket_by_sample,
     count,
+    margin,
     merge,
     narrow,
     order_statistics,
@@ -101,7 +101,7 @@ def tally(question: Question, losses: Losses, windows: Windows, room: float) -> 
 
 def _may_improve(question: Question, n_better: int, m: int, room: float) -> bool:
     """Whether enough of all rows may improve for a beta_max, judging by m of them."""
-    return n_better + room * sqrt(m) / 2 >= question.ranks.critical / question.n * m
+    return n_better + margin(m, room) >= question.ranks.critical / question.n * m
 
 
 def _improving(window: Window) -> Window:
