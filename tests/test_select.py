@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from sfit._select import (
     EVERYTHING,
+    KEPT_VALUES,
     NOTHING,
     NOWHERE,
-    KEPT_VALUES,
     Window,
     bracket,
     bracket_by_sample,
