@@ -78,6 +78,18 @@ def positions_of(
     return found
 
 
+def positions_in(
+    names: Sequence[str], labels: Sequence[str], argument: str, remedy: str
+) -> list[int]:
+    """Positions among `names` of the columns `labels`, all of which must be there."""
+    own = set(names)
+    lacking = [label for label in labels if label not in own]
+    if lacking:
+        more = f" and {len(lacking) - 8} more" if len(lacking) > 8 else ""
+        raise ArgumentError(f"{argument} lacks the columns {lacking[:8]!r}{more}{remedy}")
+    return positions_of(list(labels), names, argument)
+
+
 def group_columns(
     labels: Sequence[str],
     groups: Mapping[str, Sequence[Any]] | None,

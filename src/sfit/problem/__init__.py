@@ -220,11 +220,12 @@ def _check_output(view: ModelView, y: Array, output: Array) -> None:
     """The model's output on the probe has the shape that the task asks for."""
     remedy = f" {view.remedy}" if view.remedy else ""
     if view.task == "regression":
-        expected = y.shape[1:]
-        if output.shape[1:] != expected:
+        # One column has become a vector by now, of y and of the output.
+        given, observed = (1 if values.ndim == 1 else values.shape[1] for values in (output, y))
+        if given != observed:
             raise ModelError(
-                f"the model returns {output.shape[1:] or 'one value'} per row, but y has "
-                f"{expected or 'one value'}: they must agree.{remedy}"
+                f"the model returns {given} value{'' if given == 1 else 's'} per row, but y has "
+                f"{observed}: they must agree.{remedy}"
             )
         return
     n_classes = len(view.classes) if view.classes is not None else 0
