@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import sfit
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._result import SetTest
+from sfit._summary import p_relation, p_text
 from sfit.exceptions import ArgumentError, DataError, SFITWarning
 from sfit.simulate import interactions, interactions_mean
 
@@ -208,6 +209,15 @@ def test_the_summary_says_what_was_done_and_found(result):
     line = next(line for line in text.splitlines() if "X1, X2" in line and "order" not in line)
     assert line.split()[0] == "2"
     assert line.rstrip().endswith("*")
+
+
+def test_p_values_in_words():
+    """Three digits, and a bound where a float ends: never p = 0."""
+    values = (1.0, 0.0123456, 0.001, 2.87e-242, 1e-300, 1e-310, 0.0)
+    assert [p_text(p) for p in values] == [
+        "1", "0.0123", "0.001", "2.87e-242", "1e-300", "< 1e-300", "< 1e-300",
+    ]  # fmt: skip
+    assert [p_relation(p) for p in (0.0123456, 0.0)] == ["p = 0.0123", "p < 1e-300"]
 
 
 def test_the_summary_counts_what_it_leaves_out():

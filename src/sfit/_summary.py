@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 40
 """Sets that a summary shows of each order; the others are counted."""
 
+SMALLEST_P = 1e-300
+"""Below, a p-value is told as a bound: floats end soon after, and no p-value is 0."""
+
 escaped = html.escape
 
 _LEFT = (1, 2)
@@ -25,6 +28,16 @@ def stars(p: float) -> str:
 def number(value: float) -> str:
     """Four significant digits, and a dash where there is no number."""
     return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def p_text(p: float) -> str:
+    """A p-value in three significant digits, or what it is below."""
+    return f"{p:.3g}" if p >= SMALLEST_P else f"< {SMALLEST_P:.0e}"
+
+
+def p_relation(p: float) -> str:
+    """A p-value as a sentence says it: p = 0.0123, or p < 1e-300."""
+    return f"p = {p_text(p)}" if p >= SMALLEST_P else f"p {p_text(p)}"
 
 
 def printable(name: Any) -> str:
@@ -68,7 +81,7 @@ def gate_lines(result: SFITResult) -> list[str]:
     lines = []
     for gate in result.gates:
         state = "open: there is more to find" if gate.is_open else "closed"
-        lines.append(f"Gate after order {gate.after_order}: p = {gate.p_value:.3g}, {state}.")
+        lines.append(f"Gate after order {gate.after_order}: {p_relation(gate.p_value)}, {state}.")
     last = result.gates[-1] if result.gates else None
     nothing_new = last is not None and not result.significant.get(last.after_order)
     if last is not None and last.is_open and nothing_new:
@@ -91,7 +104,7 @@ def _cells(test: SetTest) -> tuple[str, ...]:
         ", ".join(test.base) or "-",
         number(test.statistic),
         f"[{number(test.ci_low)}, {number(test.ci_high)}]",
-        f"{test.p_adjusted:.3g}",
+        p_text(test.p_adjusted),
         str(test.n_positive),
         number(test.beta_max),
         (stars(test.p_adjusted) or ".") if test.significant else "",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfit._summary import number, printable
+from sfit._summary import number, p_relation, printable
 from sfit.exceptions import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def sentence(test: SetTest) -> str:
         f"{', '.join(map(short, test.term))}{over}{more}\n"
         f"median {number(test.statistic)}, interval {number(test.ci_low)} to "
         f"{number(test.ci_high)}\n"
-        f"{test.n_positive:,} of {test.n:,} rows improve, p = {test.p_adjusted:.2g}: {verdict}"
+        f"{test.n_positive:,} of {test.n:,} rows improve, {p_relation(test.p_adjusted)}: {verdict}"
     )
 
 

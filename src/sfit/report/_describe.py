@@ -11,14 +11,13 @@ import numpy as np
 from sfit._partitioned import PartitionedResult
 from sfit._result import SetTest, SFITResult
 from sfit._sign_test import critical_count
-from sfit._summary import facts, gate_lines, number, printable, stars
+from sfit._summary import facts, gate_lines, number, p_text, printable, stars
 
 MOST_ROWS = 600
 """Sets that the tables of a report show; the others are counted."""
 
 FEW_ROWS = 200
 MANY_TESTS = 20
-SMALLEST_P = 1e-300
 
 
 def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
@@ -62,13 +61,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g}\N{NO-BREAK SPACE}%"
 
 
-def p_text(p: float) -> str:
-    """A p-value in four decimals, or its magnitude."""
-    if p < SMALLEST_P:
-        return "< 1e−300"
-    return f"{p:.4f}" if p >= 0.001 else f"{p:.1e}".replace("e-", "e−")
-
-
 def decimals_for(values: Iterable[float]) -> int:
     """Decimals that columns of such numbers need: three digits of the one in the middle."""
     sizes = [abs(value) for value in values if math.isfinite(value) and value]
@@ -98,7 +90,8 @@ def _finding(result: SFITResult) -> list[str]:
     if not found:
         nearest = max(result.tests, key=lambda test: (test.n_positive, test.statistic))
         how_near = (
-            f"its p-value of {nearest.p_value:.3g} is {nearest.p_adjusted:.3g} after the correction"
+            f"its p-value of {p_text(nearest.p_value)} is {p_text(nearest.p_adjusted)} after the "
+            "correction"
             if result.settings.correction
             else f"{critical_count(nearest.n, result.settings.alpha):,} would be needed"
         )
