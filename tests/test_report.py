@@ -19,7 +19,7 @@ pytest.importorskip("jinja2")
 
 from hostile import HOSTILE, hostile_result
 
-from sfit.report._describe import decimals_for, describe, listed
+from sfit.report._describe import decimals_for, describe
 
 VOID = {"meta", "link", "br", "input"}
 
@@ -356,14 +356,6 @@ def test_p_values_that_end_a_float():
     assert "< 1e-300" in result.to_markdown()
     for text in (result.summary(), result.to_html(), result.to_markdown()):
         assert "p = 0," not in text and "p = 0:" not in text
-
-
-def test_lists_in_sentences():
-    """Commas, an "and", and a count where there are many."""
-    assert listed([]) == ""
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-    assert listed(list("abcdefgh"), 3) == "a, b, c and 5 more"
 
 
 # --- Markdown and notebooks -------------------------------------------------------------------

@@ -12,7 +12,7 @@ from sfit._summary import number, p_relation, printable
 from sfit.exceptions import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from sfit._result import SetTest, SFITResult
+    from sfit._result import SetTest
 
 # Okabe and Ito's blue and orange; purple, because their green and purple are close to grey for some
 # colour-blind readers. All are of a contrast of 3 or more to white and to near black.
@@ -86,16 +86,6 @@ def order_color(order: int) -> str:
 def order_marker(order: int) -> str:
     """Shape of the sets of an order: orders are told apart without colour, too."""
     return ORDER_MARKERS[min(order, len(ORDER_MARKERS)) - 1]
-
-
-def by_order(result: SFITResult) -> list[list[SetTest]]:
-    """The sets of each order, the significant first and by statistic."""
-    families = []
-    for order in dict.fromkeys(test.order for test in result.tests):
-        family = [test for test in result.tests if test.order == order]
-        family.sort(key=lambda test: (not test.significant, -test.statistic))
-        families.append(family)
-    return families
 
 
 def left_out(n: int, n_significant: int, what: str = "set") -> str:
