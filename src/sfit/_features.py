@@ -85,8 +85,7 @@ def positions_in(
     own = set(names)
     lacking = [label for label in labels if label not in own]
     if lacking:
-        more = f" and {len(lacking) - 8} more" if len(lacking) > 8 else ""
-        raise ArgumentError(f"{argument} lacks the columns {lacking[:8]!r}{more}{remedy}")
+        raise ArgumentError(f"{argument} lacks the columns [{shorten(lacking)}]{remedy}")
     return positions_of(list(labels), names, argument)
 
 
@@ -166,6 +165,7 @@ def _stands_at(value: Any, column: Array) -> bool:
     return True
 
 
-def shorten(labels: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, labels[:8]))
-    return f"{shown}, ... ({len(labels)} columns)" if len(labels) > 8 else shown
+def shorten(values: Sequence[Any]) -> str:
+    """Names or labels as a message tells them: the first eight, and how many there are."""
+    shown = ", ".join(map(repr, values[:8]))
+    return f"{shown}, ... ({len(values)} in all)" if len(values) > 8 else shown

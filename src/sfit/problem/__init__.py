@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal, Side
 from sfit._differences import Evaluation
-from sfit._features import Features, constant_features, group_columns, positions_of
+from sfit._features import Features, constant_features, group_columns, positions_of, shorten
 from sfit._losses import Loss, check_loss, choose_loss
 from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
 from sfit.models import ModelView, Trees, as_view
@@ -185,11 +185,11 @@ def pose(
     caveats = []
     at_reference, elsewhere = constant_features(settled, sample)
     if at_reference:
-        caveats.append(f"constant over these rows, so never significant: {_few(at_reference)}.")
+        caveats.append(f"constant over these rows, so never significant: {shorten(at_reference)}.")
     if elsewhere:
         caveats.append(
             f"constant over these rows, but not at their reference, so that revealing them moves "
-            f"all predictions alike: {_few(elsewhere)}."
+            f"all predictions alike: {shorten(elsewhere)}."
         )
     if settled.origin == "test rows":
         caveats.append(
@@ -207,15 +207,6 @@ def pose(
     )
 
 
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-def _shorten(classes: Array | None) -> str:
-    labels = [] if classes is None else classes.tolist()
-    return ", ".join(map(repr, labels[:8])) + (", ..." if len(labels) > 8 else "")
-
-
 def _check_output(view: ModelView, y: Array, output: Array) -> None:
     """The model's output on the probe has the shape that the task asks for."""
     remedy = f" {view.remedy}" if view.remedy else ""
@@ -228,10 +219,10 @@ def _check_output(view: ModelView, y: Array, output: Array) -> None:
                 f"{observed}: they must agree.{remedy}"
             )
         return
-    n_classes = len(view.classes) if view.classes is not None else 0
-    if output.ndim != 2 or output.shape[1] != n_classes:
+    classes = [] if view.classes is None else view.classes.tolist()
+    if output.ndim != 2 or output.shape[1] != len(classes):
         raise ModelError(
-            f"the model must return one probability per class, {n_classes} of them "
-            f"({_shorten(view.classes)}); it returned shape {output.shape}. Say what the classes "
+            f"the model must return one probability per class, {len(classes)} of them "
+            f"({shorten(classes)}); it returned shape {output.shape}. Say what the classes "
             f"are with sfit.models.function_model(f, task='classification', classes=...).{remedy}"
         )
