@@ -28,7 +28,9 @@ class Dense:
     Attributes
     ----------
     layers : tuple of (weights, biases, activation)
-        Per layer: weights (inputs, units), biases (units,), and the name of the activation.
+        Per layer: weights (inputs, units), biases (units,), and the name of the activation:
+        "identity", "relu", "leaky_relu:SLOPE" (the slope below zero, as in "leaky_relu:0.01"),
+        "tanh", "logistic", "elu", "gelu", "silu" or "softplus".
     output : str
         What turns the last layer into predictions: "identity", "sigmoid", "softmax" or "exp".
 
