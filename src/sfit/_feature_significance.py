@@ -307,7 +307,7 @@ def feature_significance(
     choice = None
     with opened_for(checkpoint, checkpoint_key, told, problem, held_out) as saved:
         if saved is not None and random_state is None:
-            seed = saved.settled("seed", seed)
+            seed = saved.first_drawn("seed", seed)
         if betas is None:
             if held_out is None:
                 held_out, problem = set_aside(problem, validation_fraction, seed)

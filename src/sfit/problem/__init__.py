@@ -158,18 +158,18 @@ def pose(
             f"{labels[:8]!r}? Pass a mapping, a Series or a frame with the names of the columns."
         )
     chosen = choose_loss(loss, view.task)
-    posed: Settled
+    settled: Settled
     if store is None:
         table = select_columns(whole, positions)
-        posed = settle_held(view, table, target, by, whole, labels, reference)
+        settled = settle_held(view, table, target, by, whole, labels, reference)
     else:
-        posed = settle_stored(view, store, y, by, labels, reference)
-    view, rows, row, origin, spans, missing, sample = posed
+        settled = settle_stored(view, store, y, by, labels, reference)
+    view, rows, row, origin, spans, missing, sample = settled
     always = [column for column, source in enumerate(origin) if source in shown_always]
     # A column that is never hidden and never changes (an intercept) is frozen where it is.
     constant = {c: spans[c][0] for c in always if c not in missing and spans[c][0] == spans[c][1]}
     row = with_reference(row, sample, constant)
-    settled = Features(
+    tested = Features(
         names=tuple(owners),
         columns=tuple(
             tuple(c for c, source in enumerate(origin) if source in members)
@@ -183,7 +183,7 @@ def pose(
         spans=spans,
     )
     caveats = []
-    at_reference, elsewhere = constant_features(settled, sample)
+    at_reference, elsewhere = constant_features(tested, sample)
     if at_reference:
         caveats.append(f"constant over these rows, so never significant: {shorten(at_reference)}.")
     if elsewhere:
@@ -191,7 +191,7 @@ def pose(
             f"constant over these rows, but not at their reference, so that revealing them moves "
             f"all predictions alike: {shorten(elsewhere)}."
         )
-    if settled.origin == "test rows":
+    if tested.origin == "test rows":
         caveats.append(
             "reference values were taken from the test rows; pass the training set as reference to "
             "keep the test exact."
@@ -199,7 +199,7 @@ def pose(
     return Problem(
         view=view,
         rows=rows,
-        features=settled,
+        features=tested,
         loss=chosen,
         always_on=tuple(labels[position] for position in shown_always),
         caveats=tuple(caveats),
