@@ -133,7 +133,7 @@ ARGUMENTS = [
     *each("exhaustive", BAD_FLAGS, ArgumentError, "True or False", "got"),
     *each("strict", BAD_FLAGS, ArgumentError, "True or False", "got"),
     *each("progress", BAD_FLAGS, ArgumentError, "True or False", "got"),
-    *each("n_jobs", BAD_JOBS, ArgumentError, "whole number", "got"),
+    *each("n_jobs", BAD_JOBS, ArgumentError, "whole number other than 0", "got"),
     *each("random_state", BAD_SEEDS, ArgumentError, "got"),
     *each("random_state", BAD_SEEDS, ArgumentError, "got", beta="auto"),
     *each(
@@ -351,7 +351,14 @@ ARGUMENTS = [
     case("reference-width", ArgumentError, "2 columns", reference=np.zeros((5, 2))),
     case("reference-no-rows", DataError, "reference", "(0, 3)", reference=np.zeros((0, 3))),
     case("reference-infinite-rows", ArgumentError, "finite", reference=np.full((5, 3), np.inf)),
-    case("reference-lacks", ArgumentError, "reference", "'b'", X=FRAME, reference=FRAME[["a"]]),
+    case(
+        "reference-lacks",
+        ArgumentError,
+        "reference lacks the columns ['b', 'c']",
+        "add them",
+        X=FRAME,
+        reference=FRAME[["a"]],
+    ),
     case(
         "reference-lazy", DataError, "reference", "LazyFrame", reference=pl.LazyFrame({"x0": [1]})
     ),
@@ -621,7 +628,7 @@ def test_constant_columns_are_allowed_and_flagged():
     """A constant column is never significant, and the caveats name it."""
     result = sfit.feature_significance(Recorder(), FRAME.assign(k=1.0, b=2.0), Y)
     [caveat] = [text for text in result.caveats if "constant" in text]
-    assert "b, k" in caveat
+    assert "'b', 'k'" in caveat
     assert result.table.set_index("term").loc[[("b",), ("k",)], "p_value"].tolist() == [1.0, 1.0]
 
 
@@ -808,7 +815,13 @@ OUTPUTS = [
         answer=lambda rows: rows[:, :1].T,
     ),
     case("3d", ModelError, "one prediction per row", answer=lambda rows: rows[:, :, None]),
-    case("two-outputs", ModelError, "(2,)", "agree", answer=lambda rows: rows[:, :2]),
+    case(
+        "two-outputs",
+        ModelError,
+        "2 values per row, but y has 1:",
+        "agree",
+        answer=lambda rows: rows[:, :2],
+    ),
     case("text", ModelError, "numbers", answer=lambda rows: ["a"] * len(rows)),
     case("complex", ModelError, "complex128", answer=lambda rows: rows[:, 0] * 1j),
     case("dates", ModelError, "datetime64", answer=lambda rows: np.zeros(len(rows), "M8[D]")),

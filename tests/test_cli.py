@@ -548,7 +548,7 @@ def test_demo():
     """It finds what the paper's process has, and nothing else."""
     ended = run("demo")
     assert ended.returncode == 0, ended.stderr
-    assert "5 of 7 features are significant: X1, X2, X3, X4, X5." in ended.stdout
+    assert "5 of 7 features are significant: X1, X2, X3, X4 and X5." in ended.stdout
 
 
 def test_report(folder, saved):

@@ -46,6 +46,17 @@ MAY_IMPORT = {
     "_document": ("exceptions",),
     "_summary": ("_result",),
     "_reported": ("_document", "report"),
+    "plotting": (
+        "exceptions",
+        "_arguments",
+        "_inside",
+        "_partitioned",
+        "_result",
+        "_row_deltas",
+        "_sign_test",
+        "_summary",
+        "plotting",
+    ),
     "report": (
         "exceptions",
         "_partitioned",

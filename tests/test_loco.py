@@ -261,7 +261,7 @@ BAD = {
     "X_test-width": (DataError, ["X_test has 2", "X_train has 4"], {"X_test": X[TEST, :2]}),
     "X_test-names": (
         ArgumentError,
-        ["X_test", "'a'"],
+        ["X_test lacks the columns ['a'] of X_train", "features=[...]"],
         {"X_train": FRAME[TRAIN], "X_test": FRAME[TEST][["b", "c", "d"]]},
     ),
     "one-feature": (

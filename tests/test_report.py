@@ -19,7 +19,7 @@ pytest.importorskip("jinja2")
 
 from hostile import HOSTILE, hostile_result
 
-from sfit.report._describe import decimals_for, describe, listed, p_text
+from sfit.report._describe import decimals_for, describe
 
 VOID = {"meta", "link", "br", "input"}
 
@@ -344,19 +344,18 @@ def test_numbers_of_a_column_have_the_same_decimals(second):
     ]
 
 
-def test_p_values_in_words():
-    """Four decimals, then magnitudes, then a bound where a float ends."""
-    assert [p_text(p) for p in (1.0, 0.0123456, 0.001, 2.9e-242, 0.0)] == [
-        "1.0000", "0.0123", "0.0010", "2.9e−242", "< 1e−300",
-    ]  # fmt: skip
-
-
-def test_lists_in_sentences():
-    """Commas, an "and", and a count where there are many."""
-    assert listed([]) == ""
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-    assert listed(list("abcdefgh"), 3) == "a, b, c and 5 more"
+def test_p_values_that_end_a_float():
+    """Every page and picture says what they are below, as the summary does."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 2))
+    result = sfit.feature_significance(lambda rows: rows[:, 0], X, X[:, 0], reference=0)
+    assert result.tests[0].p_value == 0
+    [first, _] = describe(result)["parts"][0]["rows"]
+    assert {cell["key"]: cell["text"] for cell in first["cells"]}["p_value"] == "< 1e-300"
+    assert "rows improve, p &lt; 1e-300: significant" in result.to_html()
+    assert "< 1e-300" in result.to_markdown()
+    for text in (result.summary(), result.to_html(), result.to_markdown()):
+        assert "p = 0," not in text and "p = 0:" not in text
 
 
 # --- Markdown and notebooks -------------------------------------------------------------------

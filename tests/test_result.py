@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import sfit
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._result import SetTest
+from sfit._summary import listed, p_relation, p_text
 from sfit.exceptions import ArgumentError, DataError, SFITWarning
 from sfit.simulate import interactions, interactions_mean
 
@@ -196,7 +197,7 @@ def test_the_summary_says_what_was_done_and_found(result):
         "10,000",
         "fdr_by",
         "0.01, 0.001",
-        "5 of 7 features are significant: X1, X2, X3, X4, X5.",
+        "5 of 7 features are significant: X1, X2, X3, X4 and X5.",
         "Gate after order 1",
         "open: there is more to find",
         "Gate after order 2",
@@ -208,6 +209,23 @@ def test_the_summary_says_what_was_done_and_found(result):
     line = next(line for line in text.splitlines() if "X1, X2" in line and "order" not in line)
     assert line.split()[0] == "2"
     assert line.rstrip().endswith("*")
+
+
+def test_p_values_in_words():
+    """Three digits, and a bound where a float ends: never p = 0."""
+    values = (1.0, 0.0123456, 0.001, 2.87e-242, 1e-300, 1e-310, 0.0)
+    assert [p_text(p) for p in values] == [
+        "1", "0.0123", "0.001", "2.87e-242", "1e-300", "< 1e-300", "< 1e-300",
+    ]  # fmt: skip
+    assert [p_relation(p) for p in (0.0123456, 0.0)] == ["p = 0.0123", "p < 1e-300"]
+
+
+def test_lists_in_sentences():
+    """Commas, an "and", and a count where there are many."""
+    assert listed([]) == ""
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert listed(list("abcdefgh"), 3) == "a, b, c and 5 more"
 
 
 def test_the_summary_counts_what_it_leaves_out():

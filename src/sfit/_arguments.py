@@ -97,7 +97,8 @@ def check_jobs(value: Any, argument: str = "n_jobs") -> None:
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if value is not None and (not whole or value == 0):
         raise ArgumentError(
-            f"{argument} must be None or a whole number but 0 (-1: all cores); got {value!r}."
+            f"{argument} must be None or a whole number other than 0 (-1: all cores); got "
+            f"{value!r}."
         )
     if value is not None and abs(value) > MOST_JOBS:
         raise ArgumentError(

@@ -151,7 +151,7 @@ def choose_beta(
     }
     with opened_for(checkpoint, checkpoint_key, told, problem) as saved:
         if saved is not None and random_state is None:
-            seed = saved.settled("seed", seed)
+            seed = saved.first_drawn("seed", seed)
         return choose_on(
             problem,
             alpha=alpha,

@@ -105,8 +105,8 @@ class Checkpoint:
         with self._explained():
             self.file.commit()
 
-    def settled(self, name: str, value: int) -> int:
-        """A number that was drawn when the run began: the first one stays."""
+    def first_drawn(self, name: str, value: int) -> int:
+        """The number that was drawn when the run began; `value`, where it begins now."""
         known = self.get(name, 0, 0)
         if known is not None:
             return int(known)

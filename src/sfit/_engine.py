@@ -20,9 +20,9 @@ from joblib import delayed, effective_n_jobs
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Evidence, Losses, Side
 from sfit._differences import Base, Evaluation
-from sfit._jobs import workers
+from sfit._jobs import limit_threads, workers
 from sfit._packed import pack, unpack
-from sfit._payload import Payload, limit_threads, make_payload, open_payload
+from sfit._payload import Payload, make_payload, open_payload
 from sfit._progress import progress_bar
 from sfit._select import EVERYTHING
 from sfit._tally import Question, Tally, Windows, conclude, merged, tally

@@ -78,6 +78,17 @@ def positions_of(
     return found
 
 
+def positions_in(
+    names: Sequence[str], labels: Sequence[str], argument: str, remedy: str
+) -> list[int]:
+    """Positions among `names` of the columns `labels`, all of which must be there."""
+    own = set(names)
+    lacking = [label for label in labels if label not in own]
+    if lacking:
+        raise ArgumentError(f"{argument} lacks the columns [{shorten(lacking)}]{remedy}")
+    return positions_of(list(labels), names, argument)
+
+
 def group_columns(
     labels: Sequence[str],
     groups: Mapping[str, Sequence[Any]] | None,
@@ -154,6 +165,7 @@ def _stands_at(value: Any, column: Array) -> bool:
     return True
 
 
-def shorten(labels: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, labels[:8]))
-    return f"{shown}, ... ({len(labels)} columns)" if len(labels) > 8 else shown
+def shorten(values: Sequence[Any]) -> str:
+    """Names or labels as a message tells them: the first eight, and how many there are."""
+    shown = ", ".join(map(repr, values[:8]))
+    return f"{shown}, ... ({len(values)} in all)" if len(values) > 8 else shown

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from joblib import Parallel, effective_n_jobs
+from joblib import Parallel, cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
+
+from sfit._contrast import Side
+from sfit._differences import Evaluation
+from sfit._payload import Payload, Shared
 
 JOBS_AT_A_TIME = 4
 """Jobs per worker that are waited for together, where a backend has no answers but all of them."""
@@ -37,3 +42,18 @@ def workers(n_jobs: int | None, hint: Mapping[str, str]) -> Iterator[Run]:
                 yield from parallel(some)
 
         yield run
+
+
+@contextmanager
+def limit_threads(payload: Payload, sides: Set[Side], n_jobs: int | None) -> Iterator[None]:
+    """While several threads ask the model, linear algebra starts no more than there are cores."""
+    n_workers = effective_n_jobs(n_jobs)
+    if n_workers == 1 or not isinstance(payload, Shared):
+        yield
+        return
+    evaluation: Evaluation = payload.value[0]
+    if sides <= evaluation.predictions.prepared.keys():
+        yield
+        return
+    with ThreadpoolController().limit(limits=max(1, cpu_count() // n_workers), user_api="blas"):
+        yield

@@ -9,8 +9,7 @@ Where every side has a table or a polyline of its own, the model itself stays at
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pickle import loads
@@ -18,10 +17,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import cpu_count, effective_n_jobs
 from joblib.externals.loky.backend.reduction import dumps
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController
 
 from sfit._contrast import Side
 from sfit._differences import Evaluation
@@ -106,18 +103,3 @@ def _light(evaluation: Evaluation, sides: Set[Side]) -> Evaluation:
         # No side asks the model, so that nothing misses it.
         light = replace(light, view=None)  # type: ignore[arg-type]
     return replace(evaluation, predictions=light)
-
-
-@contextmanager
-def limit_threads(payload: Payload, sides: Set[Side], n_jobs: int | None) -> Iterator[None]:
-    """While several threads ask the model, linear algebra starts no more than there are cores."""
-    workers = effective_n_jobs(n_jobs)
-    if workers == 1 or not isinstance(payload, Shared):
-        yield
-        return
-    evaluation: Evaluation = payload.value[0]
-    if sides <= evaluation.predictions.prepared.keys():
-        yield
-        return
-    with ThreadpoolController().limit(limits=max(1, cpu_count() // workers), user_api="blas"):
-        yield

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Reveal
-from sfit._features import positions_of
+from sfit._features import positions_in, positions_of
 from sfit._payload import Payload, open_payload
 from sfit.exceptions import DataError, ModelError
 from sfit.models._fingerprint import stable_hash
@@ -195,7 +195,8 @@ def _same_columns(
 ) -> Table:
     names = column_names(test)
     if named and names is not None:
-        return select_columns(test, positions_of(list(labels), names, "X_test must hold"))
+        remedy = " of X_train: add them, or name the columns that both have with features=[...]."
+        return select_columns(test, positions_in(names, labels, "X_test", remedy))
     if features is not None and not named:
         own = [f"x{position}" for position in range(test.shape[1])]
         return select_columns(test, positions_of(features, own, "features", True))

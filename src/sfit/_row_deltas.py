@@ -7,12 +7,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfit._arguments import check_unit
 from sfit._contrast import Reveal, delta, relative_improvement
 from sfit._differences import Base
-from sfit.problem import Problem
-from sfit.rows import every_tile
+from sfit._features import positions_of
+from sfit.problem import Problem, pose
+from sfit.rows import as_table, column_names, column_numbers, column_values, every_tile
 
 Array = npt.NDArray[Any]
+
+
+def deltas_by_value(
+    model: Any, X: Any, y: Any, feature: Any, beta: float, **asked: Any
+) -> tuple[str, Array, Array]:
+    """The name of a feature, its value in each row, and the difference that revealing it makes.
+
+    `asked` is what else poses the problem.
+    """
+    check_unit(beta, "beta")
+    problem = pose(model, X, y, **asked)
+    names = problem.features.names
+    table = as_table(X)
+    unnamed = column_names(table) is None
+    [position] = positions_of([feature], names, "feature", unnamed)
+    # The value as the user knows it, before any encoding.
+    labels = column_names(table) or tuple(f"x{n}" for n in range(table.shape[1]))
+    column = labels.index(names[position]) if names[position] in labels else position
+    numbers = column_numbers(table, column)
+    values = column_values(table, column) if numbers is None else numbers
+    return names[position], values, row_deltas(problem, position, beta)
 
 
 def row_deltas(problem: Problem, feature: int, beta: float) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 40
 """Sets that a summary shows of each order; the others are counted."""
+
+SMALLEST_P = 1e-300
+"""Below, a p-value is told as a bound: floats end soon after, and no p-value is 0."""
 
 escaped = html.escape
 
@@ -27,6 +31,16 @@ def number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
+def p_text(p: float) -> str:
+    """A p-value in three significant digits, or what it is below."""
+    return f"{p:.3g}" if p >= SMALLEST_P else f"< {SMALLEST_P:.0e}"
+
+
+def p_relation(p: float) -> str:
+    """A p-value as a sentence says it: p = 0.0123, or p < 1e-300."""
+    return f"p = {p_text(p)}" if p >= SMALLEST_P else f"p {p_text(p)}"
+
+
 def printable(name: Any) -> str:
     """A name in one line: what cannot be printed, or would turn the text around, is replaced."""
     return "".join(
@@ -35,15 +49,33 @@ def printable(name: Any) -> str:
     )
 
 
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names as in a sentence: a, b and c; the last ones counted where there are many."""
+    names = [printable(name) for name in names]
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def by_order(result: SFITResult) -> list[list[SetTest]]:
+    """The sets of each order, the significant first and by statistic."""
+    return [
+        sorted(
+            (test for test in result.tests if test.order == order),
+            key=lambda test: (not test.significant, -test.statistic),
+        )
+        for order in sorted({test.order for test in result.tests})
+    ]
+
+
 def headline(result: SFITResult) -> str:
     """The finding in one sentence."""
     found = result.selected
     tested = len(result.feature_names)
     if not found:
         return f"None of {tested} features is significant."
-    shown = ", ".join(found[:8]) + (", ..." if len(found) > 8 else ".")
     verb = "is" if len(found) == 1 else "are"
-    return f"{len(found)} of {tested} features {verb} significant: {shown}"
+    return f"{len(found)} of {tested} features {verb} significant: {listed(found, 8)}."
 
 
 def facts(result: SFITResult) -> list[tuple[str, str]]:
@@ -68,7 +100,7 @@ def gate_lines(result: SFITResult) -> list[str]:
     lines = []
     for gate in result.gates:
         state = "open: there is more to find" if gate.is_open else "closed"
-        lines.append(f"Gate after order {gate.after_order}: p = {gate.p_value:.3g}, {state}.")
+        lines.append(f"Gate after order {gate.after_order}: {p_relation(gate.p_value)}, {state}.")
     last = result.gates[-1] if result.gates else None
     nothing_new = last is not None and not result.significant.get(last.after_order)
     if last is not None and last.is_open and nothing_new:
@@ -79,41 +111,42 @@ def gate_lines(result: SFITResult) -> list[str]:
     return lines
 
 
-def _columns(result: SFITResult) -> tuple[str, ...]:
+def columns(result: SFITResult) -> tuple[str, ...]:
+    """The heads of the table."""
     p = "adj. p" if result.settings.correction else "p-value"
     return ("order", "set", "over", "median", "interval", p, "n+", "beta_max", "")
 
 
-def _cells(test: SetTest) -> tuple[str, ...]:
+def cells(test: SetTest) -> tuple[str, ...]:
+    """A set as a line of the table."""
     return (
         str(test.order),
         ", ".join(test.term),
         ", ".join(test.base) or "-",
         number(test.statistic),
         f"[{number(test.ci_low)}, {number(test.ci_high)}]",
-        f"{test.p_adjusted:.3g}",
+        p_text(test.p_adjusted),
         str(test.n_positive),
         number(test.beta_max),
         (stars(test.p_adjusted) or ".") if test.significant else "",
     )
 
 
-def _shown(result: SFITResult) -> tuple[list[SetTest], list[str]]:
-    """Sets by order, significant ones first and by statistic; and how many are left out."""
+def first_sets(result: SFITResult) -> tuple[list[SetTest], list[str]]:
+    """The first sets of each order, and how many are left out."""
     shown, left_out = [], []
-    for order in dict.fromkeys(test.order for test in result.tests):
-        family = [test for test in result.tests if test.order == order]
-        family.sort(key=lambda test: (not test.significant, -test.statistic))
+    for family in by_order(result):
         shown += family[:MOST_ROWS]
         if len(family) > MOST_ROWS:
-            left_out.append(f"{len(family) - MOST_ROWS} more sets of order {order}: see .table.")
+            more = len(family) - MOST_ROWS
+            left_out.append(f"{more} more sets of order {family[0].order}: see .table.")
     return shown, left_out
 
 
 def as_text(result: SFITResult) -> str:
     """The whole result for a terminal, as statsmodels would lay it out."""
-    tests, left_out = _shown(result)
-    rows = [_columns(result), *(_cells(test) for test in tests)]
+    tests, left_out = first_sets(result)
+    rows = [columns(result), *(cells(test) for test in tests)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(
@@ -149,10 +182,10 @@ def as_text(result: SFITResult) -> str:
 
 def as_html(result: SFITResult) -> str:
     """The table for a notebook; everything that comes from the user is escaped."""
-    tests, left_out = _shown(result)
-    header = "".join(f"<th>{escaped(name)}</th>" for name in _columns(result))
+    tests, left_out = first_sets(result)
+    header = "".join(f"<th>{escaped(name)}</th>" for name in columns(result))
     rows = "".join(
-        "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in _cells(test)) + "</tr>"
+        "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in cells(test)) + "</tr>"
         for test in tests
     )
     notes = [*left_out, *gate_lines(result), *(f"Note: {caveat}" for caveat in result.caveats)]

@@ -10,7 +10,7 @@ ACTIVATIONS = {
     "identity": lambda z: z,
     "relu": lambda z: np.maximum(z, 0),
     "tanh": np.tanh,
-    "sigmoid": expit,
+    "logistic": expit,
 }
 
 

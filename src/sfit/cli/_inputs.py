@@ -9,8 +9,6 @@ from typing import Any
 
 from sfit.exceptions import ArgumentError, ModelError, SFITError
 
-NAMED_REFERENCES = ("mean", "median", "mode")
-
 
 def names(text: str | None) -> list[str] | None:
     """Names separated by commas."""
@@ -55,6 +53,9 @@ def partners(text: str) -> dict[str, Any]:
 
 def reference(text: str) -> Any:
     """A word, a number, or a file of rows (the training set, ideally)."""
+    # Only now, when the model is loaded: a misspelt option need not wait for pandas and SciPy.
+    from sfit.problem._reference import NAMED_REFERENCES
+
     if text in NAMED_REFERENCES:
         return text
     try:

@@ -47,7 +47,7 @@ def _show_one(result: SFITResult, console: Console) -> None:
     console.print(Text(printable(_summary.headline(result)), style="bold"))
     facts = "; ".join(f"{name}: {value}" for name, value in _summary.facts(result)[1:])
     console.print(Text(printable(facts), style="dim"))
-    tests, left_out = _summary._shown(result)
+    tests, left_out = _summary.first_sets(result)
     console.print(_table(result, tests, console))
     for line in (*left_out, *_summary.gate_lines(result)):
         console.print(Text(printable(line)))
@@ -56,8 +56,8 @@ def _show_one(result: SFITResult, console: Console) -> None:
 
 
 def _table(result: SFITResult, tests: Sequence[SetTest], console: Console) -> Table:
-    names = list(_summary._columns(result))
-    rows = [[printable(cell) for cell in _summary._cells(test)] for test in tests]
+    names = list(_summary.columns(result))
+    rows = [[printable(cell) for cell in _summary.cells(test)] for test in tests]
     for place in (names.index("set"), names.index("over")):
         for row in rows:
             row[place] = _shortened(row[place], console.width // 3)

@@ -14,9 +14,9 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from sfit._losses import LOSSES
 from sfit.exceptions import ModelError
 from sfit.models._function import FunctionView, function_model
+from sfit.models._network import task_of
 from sfit.models._torch_model import torch_model
 from sfit.models._view import Dense, ModelView, Trees
 
@@ -75,8 +75,7 @@ def as_view(model: Any, loss: Any = "auto") -> ModelView:
             if found is not None:
                 return found
     if callable(model):
-        task = LOSSES[loss].task if isinstance(loss, str) and loss in LOSSES else "regression"
-        return FunctionView(task=task or "regression", function=model)  # type: ignore[arg-type]
+        return FunctionView(task=task_of(loss) or "regression", function=model)
     raise ModelError(
         f"model must be a fitted model of a supported library or a callable rows -> predictions; "
         f"got {type(model).__name__}."

@@ -11,7 +11,7 @@ import pandas as pd
 
 from sfit._arguments import check_choice
 from sfit.exceptions import ArgumentError
-from sfit.models._view import Array, ModelView, Task
+from sfit.models._view import Array, ModelView, Task, by_class
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class FunctionView(ModelView):
         prediction = np.asarray(self.function(Z))
         if self.task == "regression":
             return prediction
-        return _two_columns(prediction)
+        return by_class(prediction)
 
 
 def function_model(
@@ -98,12 +98,3 @@ def _labels(classes: Any) -> Array:
     if not usable:
         raise ArgumentError(f"classes must be two or more distinct labels; got {classes!r}.")
     return np.asarray(given) if len(set(map(type, given))) == 1 else labels
-
-
-def _two_columns(probability: Array) -> Array:
-    """Probabilities of two classes from those of the second, where only these are given."""
-    if probability.ndim == 2 and probability.shape[1] == 1:
-        probability = probability[:, 0]
-    if probability.ndim == 1:
-        return np.column_stack([1 - probability, probability])
-    return probability

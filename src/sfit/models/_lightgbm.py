@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from sfit.exceptions import ModelError
 from sfit.models._fingerprint import digest_of
-from sfit.models._view import Array, ModelView, Trees
+from sfit.models._view import Array, ModelView, Trees, by_class
 
 _BINARY = {"binary"}
 _MULTICLASS = {"multiclass", "multiclassova"}
@@ -58,9 +58,7 @@ class LightGBMView(ModelView):
         if self.task == "classification" and hasattr(self.model, "predict_proba"):
             return np.asarray(self.model.predict_proba(Z))
         raw = np.asarray(self.model.predict(Z))
-        if self.task == "classification" and raw.ndim == 1:
-            return np.column_stack([1 - raw, raw])
-        return raw
+        return by_class(raw) if self.task == "classification" else raw
 
     def fingerprint(self) -> str:
         """A digest of the model's text."""

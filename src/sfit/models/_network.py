@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from sfit._losses import LOSSES
 from sfit.exceptions import ModelError
-from sfit.models._view import Array, Dense, Task
+from sfit.models._view import Array, Dense, Task, by_class
 
 BATCH_ROWS = 16_384
 """Rows per forward pass: fixed, so that a prediction does not depend on the machine's memory."""
@@ -60,9 +60,7 @@ def _as_prediction(values: Array, rows: int, task: Task) -> Array:
         values = values.astype(np.float64)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    if task == "classification" and values.ndim == 1:
-        return np.column_stack([1 - values, values])
-    return values
+    return by_class(values) if task == "classification" else values
 
 
 def glorot(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:

@@ -15,9 +15,10 @@ from sklearn.linear_model._glm.glm import _GeneralizedLinearRegressor
 from sklearn.linear_model._stochastic_gradient import BaseSGDRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
-from sfit.models._view import Array, Dense
+from sfit.models._network import glorot
+from sfit.models._view import Dense
 
-_ACTIVATIONS = {"identity": "identity", "logistic": "sigmoid", "tanh": "tanh", "relu": "relu"}
+_ACTIVATIONS = ("identity", "logistic", "tanh", "relu")
 _OUTPUTS = {"identity": "identity", "logistic": "sigmoid", "softmax": "softmax", "exp": "exp"}
 
 _LINKS = {IdentityLink: "identity", LogLink: "exp"}
@@ -39,23 +40,16 @@ def randomized(model: Any, rng: np.random.Generator) -> Any | None:
     """A copy with Glorot-normal weights and zero biases, or None."""
     if _is_network(model):
         copied = copy(model)
-        copied.coefs_ = [_glorot(weights, rng) for weights in model.coefs_]
+        copied.coefs_ = [glorot(rng, w.shape).astype(w.dtype) for w in model.coefs_]
         copied.intercepts_ = [np.zeros_like(biases) for biases in model.intercepts_]
         return copied
     if not _is_linear(model):
         return None
     copied = copy(model)
-    copied.coef_ = _glorot(model.coef_, rng)
+    copied.coef_ = glorot(rng, model.coef_.shape).astype(model.coef_.dtype)
     scalar = np.ndim(model.intercept_) == 0
     copied.intercept_ = 0.0 if scalar else np.zeros_like(model.intercept_)
     return copied
-
-
-def _glorot(weights: Array, rng: np.random.Generator) -> Array:
-    """Normal weights of variance 2 / (fan in + fan out), which are the two sides of the matrix."""
-    fans = sum(np.atleast_2d(weights).shape)
-    drawn = rng.normal(scale=np.sqrt(2 / fans), size=weights.shape)
-    return drawn.astype(weights.dtype)
 
 
 def _is_sklearns_own(model: Any) -> bool:
@@ -82,11 +76,10 @@ def _is_linear(model: Any) -> bool:
 
 def _network(model: Any) -> Dense | None:
     output = _OUTPUTS.get(model.out_activation_)
-    hidden = _ACTIVATIONS.get(model.activation)
     several_labels = output == "sigmoid" and model.n_outputs_ > 1
-    if output is None or hidden is None or several_labels:
+    if output is None or model.activation not in _ACTIVATIONS or several_labels:
         return None
-    activations = [hidden] * (len(model.coefs_) - 1) + ["identity"]
+    activations = [model.activation] * (len(model.coefs_) - 1) + ["identity"]
     return Dense(
         layers=tuple(zip(model.coefs_, model.intercepts_, activations, strict=True)), output=output
     )

@@ -21,6 +21,15 @@ Array = npt.NDArray[Any]
 Task = Literal["regression", "classification"]
 
 
+def by_class(probability: Array) -> Array:
+    """Probabilities of two classes from those of the second, where only these are given."""
+    if probability.ndim == 2 and probability.shape[1] == 1:
+        probability = probability[:, 0]
+    if probability.ndim == 1:
+        return np.column_stack([1 - probability, probability])
+    return probability
+
+
 @dataclass(frozen=True)
 class Dense:
     """A feed-forward network; a linear model is one layer.
@@ -28,7 +37,9 @@ class Dense:
     Attributes
     ----------
     layers : tuple of (weights, biases, activation)
-        Per layer: weights (inputs, units), biases (units,), and the name of the activation.
+        Per layer: weights (inputs, units), biases (units,), and the name of the activation:
+        "identity", "relu", "leaky_relu:SLOPE" (the slope below zero, as in "leaky_relu:0.01"),
+        "tanh", "logistic", "elu", "gelu", "silu" or "softplus".
     output : str
         What turns the last layer into predictions: "identity", "sigmoid", "softmax" or "exp".
 

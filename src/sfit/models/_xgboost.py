@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from sfit.exceptions import ModelError
 from sfit.models._fingerprint import digest_of
 from sfit.models._trees import Tree, join
-from sfit.models._view import Array, ModelView, Trees
+from sfit.models._view import Array, ModelView, Trees, by_class
 
 _CLASSIFICATION = ("binary:", "multi:")
 Link = Literal["own", "sigmoid", "softmax"]
@@ -60,9 +60,7 @@ class XGBoostView(ModelView):
             return np.asarray(softmax(raw, axis=1))
         if self.link == "sigmoid":
             raw = expit(raw)
-        if self.task == "classification" and raw.ndim == 1:
-            return np.column_stack([1 - raw, raw])
-        return raw
+        return by_class(raw) if self.task == "classification" else raw
 
     def fingerprint(self) -> str:
         """A digest of the booster, and of how it is asked."""

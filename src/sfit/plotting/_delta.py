@@ -9,14 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit._arguments import check_level, check_unit
-from sfit._features import positions_of
-from sfit._row_deltas import row_deltas
+from sfit._arguments import check_level
+from sfit._row_deltas import deltas_by_value
 from sfit._sign_test import ranks
 from sfit.exceptions import ArgumentError
 from sfit.plotting._style import BLUE, GREY, explain, name_ticks, own_axes, plain_frame, short
-from sfit.problem import pose
-from sfit.rows import as_table, column_names, column_numbers, column_values
 
 Array = npt.NDArray[Any]
 
@@ -117,20 +114,18 @@ class DeltaDisplay:
         DeltaDisplay
             The display, drawn.
         """
-        check_unit(beta, "beta")
-        problem = pose(
-            model, X, y, features=features, loss=loss, reference=reference, always_on=always_on
+        name, values, delta = deltas_by_value(
+            model,
+            X,
+            y,
+            feature,
+            beta,
+            features=features,
+            loss=loss,
+            reference=reference,
+            always_on=always_on,
         )
-        names = problem.features.names
-        table = as_table(X)
-        unnamed = column_names(table) is None
-        [position] = positions_of([feature], names, "feature", unnamed)
-        # The value as the user knows it, before any encoding.
-        labels = column_names(table) or tuple(f"x{n}" for n in range(table.shape[1]))
-        column = labels.index(names[position]) if names[position] in labels else position
-        numbers = column_numbers(table, column)
-        values = column_values(table, column) if numbers is None else numbers
-        return cls(names[position], values, row_deltas(problem, position, beta), alpha).plot(ax=ax)
+        return cls(name, values, delta, alpha).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> DeltaDisplay:
         """Draw on `ax`, or on axes of its own.

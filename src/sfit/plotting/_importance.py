@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfit._arguments import check_whole
+from sfit._summary import by_order
 from sfit.plotting._style import (
     GREY,
     ROW_HEIGHT,
-    by_order,
     draw_intervals,
     explain,
     inner_axes,

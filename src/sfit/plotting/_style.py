@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfit._summary import number, printable
+from sfit._summary import number, p_relation, printable
 from sfit.exceptions import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from sfit._result import SetTest, SFITResult
+    from sfit._result import SetTest
 
 # Okabe and Ito's blue and orange; purple, because their green and purple are close to grey for some
 # colour-blind readers. All are of a contrast of 3 or more to white and to near black.
@@ -88,16 +88,6 @@ def order_marker(order: int) -> str:
     return ORDER_MARKERS[min(order, len(ORDER_MARKERS)) - 1]
 
 
-def by_order(result: SFITResult) -> list[list[SetTest]]:
-    """The sets of each order, the significant first and by statistic."""
-    families = []
-    for order in dict.fromkeys(test.order for test in result.tests):
-        family = [test for test in result.tests if test.order == order]
-        family.sort(key=lambda test: (not test.significant, -test.statistic))
-        families.append(family)
-    return families
-
-
 def left_out(n: int, n_significant: int, what: str = "set") -> str:
     """How many more there are, in words; nothing where there are none."""
     if not n:
@@ -158,7 +148,7 @@ def sentence(test: SetTest) -> str:
         f"{', '.join(map(short, test.term))}{over}{more}\n"
         f"median {number(test.statistic)}, interval {number(test.ci_low)} to "
         f"{number(test.ci_high)}\n"
-        f"{test.n_positive:,} of {test.n:,} rows improve, p = {test.p_adjusted:.2g}: {verdict}"
+        f"{test.n_positive:,} of {test.n:,} rows improve, {p_relation(test.p_adjusted)}: {verdict}"
     )
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal, Side
 from sfit._differences import Evaluation
-from sfit._features import Features, constant_features, group_columns, positions_of
+from sfit._features import Features, constant_features, group_columns, positions_of, shorten
 from sfit._losses import Loss, check_loss, choose_loss
 from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
 from sfit.models import ModelView, Trees, as_view
@@ -158,18 +158,18 @@ def pose(
             f"{labels[:8]!r}? Pass a mapping, a Series or a frame with the names of the columns."
         )
     chosen = choose_loss(loss, view.task)
-    posed: Settled
+    settled: Settled
     if store is None:
         table = select_columns(whole, positions)
-        posed = settle_held(view, table, target, by, whole, labels, reference)
+        settled = settle_held(view, table, target, by, whole, labels, reference)
     else:
-        posed = settle_stored(view, store, y, by, labels, reference)
-    view, rows, row, origin, spans, missing, sample = posed
+        settled = settle_stored(view, store, y, by, labels, reference)
+    view, rows, row, origin, spans, missing, sample = settled
     always = [column for column, source in enumerate(origin) if source in shown_always]
     # A column that is never hidden and never changes (an intercept) is frozen where it is.
     constant = {c: spans[c][0] for c in always if c not in missing and spans[c][0] == spans[c][1]}
     row = with_reference(row, sample, constant)
-    settled = Features(
+    tested = Features(
         names=tuple(owners),
         columns=tuple(
             tuple(c for c, source in enumerate(origin) if source in members)
@@ -183,15 +183,15 @@ def pose(
         spans=spans,
     )
     caveats = []
-    at_reference, elsewhere = constant_features(settled, sample)
+    at_reference, elsewhere = constant_features(tested, sample)
     if at_reference:
-        caveats.append(f"constant over these rows, so never significant: {_few(at_reference)}.")
+        caveats.append(f"constant over these rows, so never significant: {shorten(at_reference)}.")
     if elsewhere:
         caveats.append(
             f"constant over these rows, but not at their reference, so that revealing them moves "
-            f"all predictions alike: {_few(elsewhere)}."
+            f"all predictions alike: {shorten(elsewhere)}."
         )
-    if settled.origin == "test rows":
+    if tested.origin == "test rows":
         caveats.append(
             "reference values were taken from the test rows; pass the training set as reference to "
             "keep the test exact."
@@ -199,7 +199,7 @@ def pose(
     return Problem(
         view=view,
         rows=rows,
-        features=settled,
+        features=tested,
         loss=chosen,
         always_on=tuple(labels[position] for position in shown_always),
         caveats=tuple(caveats),
@@ -207,30 +207,22 @@ def pose(
     )
 
 
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-
-
-def _shorten(classes: Array | None) -> str:
-    labels = [] if classes is None else classes.tolist()
-    return ", ".join(map(repr, labels[:8])) + (", ..." if len(labels) > 8 else "")
-
-
 def _check_output(view: ModelView, y: Array, output: Array) -> None:
     """The model's output on the probe has the shape that the task asks for."""
     remedy = f" {view.remedy}" if view.remedy else ""
     if view.task == "regression":
-        expected = y.shape[1:]
-        if output.shape[1:] != expected:
+        # One column has become a vector by now, of y and of the output.
+        given, observed = (1 if values.ndim == 1 else values.shape[1] for values in (output, y))
+        if given != observed:
             raise ModelError(
-                f"the model returns {output.shape[1:] or 'one value'} per row, but y has "
-                f"{expected or 'one value'}: they must agree.{remedy}"
+                f"the model returns {given} value{'' if given == 1 else 's'} per row, but y has "
+                f"{observed}: they must agree.{remedy}"
             )
         return
-    n_classes = len(view.classes) if view.classes is not None else 0
-    if output.ndim != 2 or output.shape[1] != n_classes:
+    classes = [] if view.classes is None else view.classes.tolist()
+    if output.ndim != 2 or output.shape[1] != len(classes):
         raise ModelError(
-            f"the model must return one probability per class, {n_classes} of them "
-            f"({_shorten(view.classes)}); it returned shape {output.shape}. Say what the classes "
+            f"the model must return one probability per class, {len(classes)} of them "
+            f"({shorten(classes)}); it returned shape {output.shape}. Say what the classes "
             f"are with sfit.models.function_model(f, task='classification', classes=...).{remedy}"
         )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
-from sfit._features import positions_of, shorten
+from sfit._features import positions_in, positions_of, shorten
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
 from sfit.rows import (
@@ -164,8 +164,8 @@ def _encoded_reference(reference: Any, view: ModelView, labels: Sequence[str]) -
     data = as_table(reference, "reference")
     names = column_names(data)
     if names is not None:
-        positions = positions_of(list(labels), names, "the data set passed as reference must hold")
-        data = select_columns(data, positions)
+        remedy = " of the model: add them, or pass a mapping (columns without a value: mean)."
+        data = select_columns(data, positions_in(names, labels, "reference", remedy))
     elif data.shape[1] != len(labels):
         raise ArgumentError(
             f"reference has {data.shape[1]} columns, but the model is tested on {len(labels)}: "

@@ -11,14 +11,13 @@ import numpy as np
 from sfit._partitioned import PartitionedResult
 from sfit._result import SetTest, SFITResult
 from sfit._sign_test import critical_count
-from sfit._summary import facts, gate_lines, number, printable, stars
+from sfit._summary import by_order, facts, gate_lines, listed, number, p_text, printable, stars
 
 MOST_ROWS = 600
 """Sets that the tables of a report show; the others are counted."""
 
 FEW_ROWS = 200
 MANY_TESTS = 20
-SMALLEST_P = 1e-300
 
 
 def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
@@ -44,14 +43,6 @@ def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
     }
 
 
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """Names as in a sentence: a, b and c; the last ones counted where there are many."""
-    names = [printable(name) for name in names]
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
-
-
 def _room(names: Sequence[str]) -> int:
     """How many names a headline can take."""
     return 8 if max(map(len, names), default=0) <= 16 else 4
@@ -60,13 +51,6 @@ def _room(names: Sequence[str]) -> int:
 def percent(share: float) -> str:
     """A share in per cent, as short as it is exact enough."""
     return f"{100 * share:.3g}\N{NO-BREAK SPACE}%"
-
-
-def p_text(p: float) -> str:
-    """A p-value in four decimals, or its magnitude."""
-    if p < SMALLEST_P:
-        return "< 1e−300"
-    return f"{p:.4f}" if p >= 0.001 else f"{p:.1e}".replace("e-", "e−")
 
 
 def decimals_for(values: Iterable[float]) -> int:
@@ -98,7 +82,8 @@ def _finding(result: SFITResult) -> list[str]:
     if not found:
         nearest = max(result.tests, key=lambda test: (test.n_positive, test.statistic))
         how_near = (
-            f"its p-value of {nearest.p_value:.3g} is {nearest.p_adjusted:.3g} after the correction"
+            f"its p-value of {p_text(nearest.p_value)} is {p_text(nearest.p_adjusted)} after the "
+            "correction"
             if result.settings.correction
             else f"{critical_count(nearest.n, result.settings.alpha):,} would be needed"
         )
@@ -215,19 +200,15 @@ def _part(label: str, result: SFITResult, most: int) -> dict[str, Any]:
 
 
 def _shown(result: SFITResult, most: int) -> tuple[list[SetTest], list[SetTest]]:
-    """By order, the significant first and by statistic; every order gets its share of the room."""
-    ordered = sorted(result.tests, key=lambda t: (t.order, not t.significant, -t.statistic))
-    if len(ordered) <= most:
-        return ordered, []
-    orders = sorted({test.order for test in ordered})
-    room, shown = most, []
-    for place, order in enumerate(orders):
-        family = [test for test in ordered if test.order == order]
-        kept = family[: max(1, room // (len(orders) - place))]
-        room -= len(kept)
-        shown += kept
-    kept_ids = {id(test) for test in shown}
-    return shown, [test for test in ordered if id(test) not in kept_ids]
+    """The first sets of each order, which gets its share of the room; and the others."""
+    families, crowded = by_order(result), len(result.tests) > most
+    shown: list[SetTest] = []
+    hidden: list[SetTest] = []
+    for place, family in enumerate(families):
+        share = (most - len(shown)) // (len(families) - place) if crowded else len(family)
+        shown += family[: max(1, share)]
+        hidden += family[max(1, share) :]
+    return shown, hidden
 
 
 def _columns(result: SFITResult) -> list[dict[str, str]]:
