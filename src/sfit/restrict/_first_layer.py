@@ -20,7 +20,7 @@ from sfit.rows import Tile, column_values
 
 Array = npt.NDArray[Any]
 
-SMOOTH = {"tanh": np.tanh, "logistic": expit, "sigmoid": expit}
+SMOOTH = {"tanh": np.tanh, "logistic": expit}
 
 
 def is_computable(network: Dense) -> bool:
