@@ -103,6 +103,13 @@ def test_a_parquet_file_without_end(tmp_path, monkeypatch):
     pd.DataFrame({"a": np.random.default_rng(0).normal(size=10**6), "b": "text"}).to_parquet(file)
     assert _data.read_rows(str(file)).shape == (10**6, 2)
 
+    def full(*_):
+        raise MemoryError("no room")  # as long texts may end, which no one can count before
+
+    monkeypatch.setattr(_data, "_check_size", full)
+    with pytest.raises(DataError, match=r"cannot be read as Parquet \(no room\)"):
+        _data.read_rows(str(file))
+
 
 def test_damage_inside_a_packed_table(tmp_path):
     """zlib's own error is no OSError."""

@@ -103,7 +103,7 @@ def _parquet(source: str, files: list[str]) -> pd.DataFrame:
             raise DataError(f"there is no Parquet file in {source!r}.")
         _check_size(source, data)
         return data.to_table().to_pandas()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, MemoryError) as error:
         reason = " ".join(str(error).split())[:300]
         raise DataError(f"{source!r} cannot be read as Parquet ({reason}).") from error
 
