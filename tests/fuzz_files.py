@@ -2,10 +2,12 @@
 
     python tests/fuzz_files.py skops csv --count 200 --seed 1
     python tests/fuzz_files.py --count 100                       every kind
+    python tests/fuzz_files.py --made                            what `made_files.py` makes by hand
 
 Each case is a good file with something done to it, read by `sfit` in this process, under a limit of
 memory and of time. It may work (what was changed may not matter), or be refused in one line with
-exit code 2. Whatever runs a program, unpickles, connects or writes elsewhere meanwhile is a fault;
+exit code 2. What was made to harm has to be refused for the right reason, and before it has taken
+more than `GROWTH`. Whatever runs a program, unpickles, connects or writes elsewhere meanwhile is a fault;
 so is any other ending. A crash of the process is one that the caller sees.
 """
 
@@ -28,6 +30,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from made_files import MADE
 from models.saved import NEEDS, missing, rows, save
 
 from sfit.cli import run
@@ -36,6 +39,8 @@ MEMORY = 8 * 2**30
 """Bytes of address space: torch alone reserves some of them."""
 SECONDS = 120
 """For one file, on a busy machine."""
+GROWTH = 2**29
+"""Bytes that a file made to harm may take beyond those of a good one: half of what an archive may."""
 KINDS = (*NEEDS, "csv", "csv.gz", "parquet", "result", "checkpoint")
 HEADS = (
     b"PK\x03\x04",
@@ -194,6 +199,21 @@ def too_long(*_):
     raise TimeoutError(f"more than {SECONDS} seconds")
 
 
+def attempt(command, watch):
+    """The exit code of a command under watch, what it told, and whether that is a fault."""
+    watch.seen, watch.on = [], True
+    signal.alarm(SECONDS)
+    try:
+        code, told = quietly(command)
+    except BaseException as error:
+        code, told = None, f"{type(error).__name__}: {error}"
+    finally:
+        signal.alarm(0)
+        watch.on = False
+    refused = code == 2 and "Error: " in told and "Traceback" not in told
+    return code, told, bool(watch.seen) or not (code == 0 or refused)
+
+
 def fuzz(kind, count, seed, folder, watch):
     """The faults of so many damaged files of one kind, and how many of them still worked."""
     place = folder / kind
@@ -210,18 +230,9 @@ def fuzz(kind, count, seed, folder, watch):
                 path.unlink()
         file.write_bytes(change(rng, good))
         print(f"{kind} {number} {change.__name__}", file=sys.stderr, flush=True)
-        watch.seen, watch.on = [], True
-        signal.alarm(SECONDS)
-        try:
-            code, told = quietly(command)
-        except BaseException as error:
-            code, told = None, f"{type(error).__name__}: {error}"
-        finally:
-            signal.alarm(0)
-            watch.on = False
+        code, told, fault = attempt(command, watch)
         worked += code == 0
-        refused = code == 2 and "Error: " in told and "Traceback" not in told
-        if watch.seen or not (code == 0 or refused):
+        if fault:
             faults.append(
                 f"{kind} {number} {change.__name__}: {code} {told[-500:]} {watch.seen[:3]}"
             )
@@ -229,11 +240,42 @@ def fuzz(kind, count, seed, folder, watch):
     return faults, worked
 
 
+def peak():
+    """Bytes that this process has had in memory at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1_024
+    )
+
+
+def try_made(kind, folder, watch):
+    """The faults of the files of one kind that were made to harm, and the time each took."""
+    place = folder / f"made-{kind}"
+    place.mkdir()
+    file, command = prepare(kind, place)
+    good = file.read_bytes()
+    assert quietly(command)[0] == 0, "the good file works"
+    faults, seconds = [], {}
+    for name, (make, reason, *options) in MADE[kind].items():
+        file.write_bytes(make(good))
+        print(f"{kind} {name}", file=sys.stderr, flush=True)
+        before, started = peak(), time.monotonic()
+        code, told, fault = attempt([*command, *options], watch)
+        seconds[name] = round(time.monotonic() - started, 1)
+        grown = peak() - before
+        if fault or code != 2 or reason not in " ".join(told.split()) or grown > GROWTH:
+            faults.append(
+                f"{kind} {name}: {code} {grown / 2**20:.0f} MB {told[-500:]} {watch.seen[:3]}"
+            )
+            print(faults[-1], file=sys.stderr, flush=True)
+    return faults, seconds
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("kinds", nargs="*")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--made", action="store_true")
     options = parser.parse_args()
     os.environ["NO_COLOR"] = "1"
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -241,10 +283,14 @@ def main():
     told = {}
     with tempfile.TemporaryDirectory() as name:
         watch = Watch(Path(name).resolve())
-        for kind in options.kinds or KINDS:
+        for kind in options.kinds or (MADE if options.made else KINDS):
             needs = NEEDS.get(kind, NEEDS["onnx"])
             if missing(kind) if kind in NEEDS else missing("onnx"):
                 told[kind] = {"skipped": f"needs {', '.join(needs)}"}
+                continue
+            if options.made:
+                faults, seconds = try_made(kind, Path(name).resolve(), watch)
+                told[kind] = {"faults": faults, "seconds": seconds}
                 continue
             started = time.monotonic()
             faults, worked = fuzz(kind, options.count, options.seed, Path(name).resolve(), watch)

@@ -1,11 +1,10 @@
 """Files that were damaged or made to harm: refused in one line, in little time and memory.
 
-`fuzz_files.py` does the damage, in a process of its own; what is made by hand is here and in
-`models/test_files.py` (archives that unpack to anything or lead outside, pickles by other names).
+`fuzz_files.py` does the damage, in a process of its own, and reads what `made_files.py` makes by hand
+there; more of that is here, in `models/test_files.py` and in `models/test_keras_archive.py`.
 """
 
 import gzip
-import io
 import json
 import os
 import subprocess
@@ -14,7 +13,9 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from made_files import array_header
 from models.saved import missing, rows, save
 
 import sfit
@@ -33,8 +34,13 @@ QUICK = ("skops", "onnx", "joblib", "pt", "csv", "csv.gz", "parquet", "result", 
 
 def fuzzed(kinds, count, seed):
     """What became of so many damaged files of each kind."""
+    return told(*kinds, "--count", str(count), "--seed", str(seed))
+
+
+def told(*arguments):
+    """What the script found, under its own limits of time and memory."""
     ended = subprocess.run(
-        [sys.executable, str(SCRIPT), *kinds, "--count", str(count), "--seed", str(seed)],
+        [sys.executable, str(SCRIPT), *arguments],
         env={**os.environ, "PYTHONPATH": str(Path(sfit.__file__).parents[1])},
         capture_output=True,
         text=True,
@@ -47,8 +53,8 @@ def fuzzed(kinds, count, seed):
     return json.loads(ended.stdout)
 
 
-def assert_no_faults(told):
-    assert [fault for about in told.values() for fault in about.get("faults", ())] == []
+def assert_no_faults(found):
+    assert [fault for about in found.values() for fault in about.get("faults", ())] == []
 
 
 def test_damaged_files():
@@ -66,6 +72,15 @@ def test_many_damaged_files(kind):
 # --- made by hand ---------------------------------------------------------------------------
 
 
+def test_files_made_to_harm():
+    """Archives that unpack to gigabytes or lead outside, weights without numbers, and the like.
+
+    The program refuses each for its own reason, with little memory, and starts, fetches and writes
+    nothing.
+    """
+    assert_no_faults(told("--made"))
+
+
 def test_a_packed_table_without_end(tmp_path, monkeypatch):
     """Few bytes can unpack to any number: reading stops at a limit (a small one here)."""
     monkeypatch.setattr(_data, "MOST_UNPACKED", 2**20)
@@ -75,6 +90,25 @@ def test_a_packed_table_without_end(tmp_path, monkeypatch):
         _data.read_rows(str(file))
     file.write_bytes(gzip.compress(b"a,b\n1,2\n"))
     assert _data.read_rows(str(file)).shape == (1, 2)
+
+
+def test_a_parquet_file_without_end(tmp_path, monkeypatch):
+    """One number, repeated: rows that have to be in memory are counted first."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(_data, "MOST_UNPACKED", 2**20)
+    file = tmp_path / "rows.parquet"
+    pd.DataFrame({"a": np.zeros(10**6), "b": "text"}).to_parquet(file)
+    with pytest.raises(DataError, match=r"rows\.parquet' unpacks to 0\.0 GB, 20 times its size"):
+        _data.read_rows(str(file))
+    pd.DataFrame({"a": np.random.default_rng(0).normal(size=10**6), "b": "text"}).to_parquet(file)
+    assert _data.read_rows(str(file)).shape == (10**6, 2)
+
+    def full(*_):
+        raise MemoryError("no room")  # as long texts may end, which no one can count before
+
+    monkeypatch.setattr(_data, "_check_size", full)
+    with pytest.raises(DataError, match=r"cannot be read as Parquet \(no room\)"):
+        _data.read_rows(str(file))
 
 
 def test_damage_inside_a_packed_table(tmp_path):
@@ -110,14 +144,6 @@ def test_a_table_with_a_strange_head(tmp_path, content, refused):
         assert "target" not in _data.read_rows(str(file))
 
 
-def array_file(shape):
-    """The header of a NumPy file that promises an array of some shape, and no array."""
-    file = io.BytesIO()
-    header = {"descr": "<f8", "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(file, header)
-    return file.getvalue()
-
-
 @pytest.mark.parametrize("shape", [(10**14,), (10**9, 10**9), (2**63, 2**63)], ids=str)
 def test_an_array_that_promises_too_much(tmp_path, shape):
     """The header of an array inside a skops file may promise anything."""
@@ -129,7 +155,7 @@ def test_an_array_that_promises_too_much(tmp_path, shape):
         arrays = [name for name in old.namelist() if name.endswith(".npy")]
         assert arrays
         for name in old.namelist():
-            new.writestr(name, array_file(shape) if name in arrays else old.read(name))
+            new.writestr(name, array_header(shape) if name in arrays else old.read(name))
     with pytest.raises(ModelError, match="cannot be read as a skops file, or is damaged"):
         load_model(file)
 

@@ -6,6 +6,7 @@ import glob
 import gzip
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -100,7 +101,27 @@ def _parquet(source: str, files: list[str]) -> pd.DataFrame:
         data = ds.dataset(where, format="parquet", partitioning="hive")
         if not data.files:
             raise DataError(f"there is no Parquet file in {source!r}.")
+        _check_size(source, data)
         return data.to_table().to_pandas()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, MemoryError) as error:
         reason = " ".join(str(error).split())[:300]
         raise DataError(f"{source!r} cannot be read as Parquet ({reason}).") from error
+
+
+def _check_size(source: str, data: Any) -> None:
+    """Refuse rows that fill a few bytes of a file, one number repeated, and all memory."""
+    unpacked = data.count_rows() * sum(map(_width, data.schema.types)) // 8
+    packed = sum(Path(file).stat().st_size for file in data.files)
+    if unpacked > max(MOST_UNPACKED, MOST_RATIO * packed):
+        raise DataError(
+            f"{source!r} unpacks to {unpacked / 2**30:,.1f} GB, {MOST_RATIO} times its size and "
+            "more: keep to the columns and rows that are needed."
+        )
+
+
+def _width(kind: Any) -> int:
+    """Bits of one value in memory; of a text, whose length no one knows yet, those of a pointer."""
+    try:
+        return int(kind.bit_width)
+    except ValueError:
+        return 64

@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from sfit.exceptions import MissingDependencyError, ModelError, SFITError
+from sfit.models._keras_archive import check_archive
 
 FORMATS = (
     "skops (.skops), ONNX (.onnx), XGBoost (.json, .ubj), LightGBM (.txt), CatBoost (.cbm), Keras "
@@ -70,29 +71,6 @@ OUR_TYPES = (
     "xgboost.sklearn.",
 )
 NOT_OURS = ("sklearn.datasets.", "sklearn.externals.", "sklearn.utils._testing.")
-
-# Where the parts of a Keras model come from, and the layers that run a program from the file.
-KERAS_MODULES = (
-    "builtins",
-    "keras",
-    "keras.activations",
-    "keras.constraints",
-    "keras.dtype_policies",
-    "keras.initializers",
-    "keras.layers",
-    "keras.models",
-    "keras.random",
-    "keras.regularizers",
-)
-KERAS_INSIDE = ("keras.src.models.", "keras.src.ops.", "keras.src.random.")
-KERAS_PROGRAMS = (
-    "Lambda",
-    "__lambda__",
-    "FlaxLayer",
-    "JaxLayer",
-    "TFSMLayer",
-    "TorchModuleWrapper",
-)
 
 
 def load_model(path: str | Path, *, trust: Sequence[str] = (), allow_pickle: bool = False) -> Any:
@@ -184,7 +162,7 @@ def _archive_kind(path: Path) -> str:
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise ModelError(f"{str(path)!r} is damaged ({error}): save the model again.") from error
     unpacked = sum(entry.file_size for entry in entries)
-    if unpacked > max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size):
+    if unpacked > most_unpacked(path):
         raise ModelError(
             f"{str(path)!r} would unpack to {unpacked / 2**30:,.1f} GB, {MOST_RATIO} times its "
             "size and more: no model is saved like that."
@@ -206,6 +184,11 @@ def _archive_kind(path: Path) -> str:
     if "data.pkl" in last:
         return "script" if any("/code/" in name for name in names) else "torch"
     raise ModelError(f"{str(path)!r} is an archive, but not of a model that sfit knows: {FORMATS}.")
+
+
+def most_unpacked(path: Path) -> int:
+    """Bytes that a packed file may unpack to."""
+    return max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
 
 
 def _leads_outside(entry: zipfile.ZipInfo) -> bool:
@@ -311,36 +294,9 @@ def _rehearse(library: str, path: Path) -> None:
 
 
 def _keras(path: Path) -> Any:
-    with zipfile.ZipFile(path) as archive:
-        config = json.loads(archive.read("config.json"))
-    config.pop("compile_config", None)  # how it was trained, which is not loaded
-    for module, name in _keras_parts(config):
-        if name in KERAS_PROGRAMS:
-            raise ModelError(
-                f"{str(path)!r} has a layer {name.strip('_')!r}, which runs a program from the "
-                "file: build the model without it, or export it to ONNX."
-            )
-        if module not in KERAS_MODULES and not str(module).startswith(KERAS_INSIDE):
-            raise ModelError(
-                f"{str(path)!r} needs {module}.{name}, which is not part of Keras: export the "
-                "model to ONNX, or test it from Python."
-            )
     keras = _library("keras", "keras")
+    check_archive(path, most_unpacked(path))
     return keras.saving.load_model(path, compile=False, safe_mode=True)
-
-
-def _keras_parts(config: Any) -> Iterator[tuple[str | None, str]]:
-    """Module and name of everything that a configuration builds."""
-    if isinstance(config, dict):
-        name, module = config.get("class_name"), config.get("module", "keras")
-        if isinstance(name, str):
-            # Tensors between layers come without a module; the name says what they are.
-            yield ("keras" if module is None and name.startswith("__") else module), name
-        for value in config.values():
-            yield from _keras_parts(value)
-    elif isinstance(config, list):
-        for value in config:
-            yield from _keras_parts(value)
 
 
 # --- formats that can hold a program ------------------------------------------------------
