@@ -1154,6 +1154,97 @@ def test_from_json_refuses(result, broken):
         sfit.SFITResult.from_json(source)
 
 
+def settled(document, **changes):
+    """The document with other settings."""
+    result = document["result"]
+    return changed(document, result={**result, "settings": {**result["settings"], **changes}})
+
+
+def named(document, *names):
+    """The document with other names of features."""
+    return changed(document, result={**document["result"], "feature_names": names})
+
+
+HUGE = 10**400
+FORGED = {
+    "alpha-huge": (lambda d: settled(d, alpha=HUGE), "alpha", "1000"),
+    "alpha-zero": (lambda d: settled(d, alpha=0), "alpha", "0.0"),
+    "beta-empty": (lambda d: settled(d, beta=[]), "beta", "()"),
+    "beta-above-one": (lambda d: settled(d, beta=[1.5]), "beta", "1.5"),
+    "correction-unknown": (lambda d: settled(d, correction="x"), "correction", "'x'"),
+    "max-order": (lambda d: settled(d, max_order=0), "max_order", "0"),
+    "statistic-huge": (lambda d: altered(d, statistic=HUGE), "statistic", "1000"),
+    "p-huge": (lambda d: altered(d, p_value=HUGE), "p_value", "1000"),
+    "p-negative": (lambda d: altered(d, p_value=-0.5), "p_value", "-0.5"),
+    "p-above-one": (lambda d: altered(d, p_adjusted=1.5), "p_adjusted", "1.5"),
+    "p-nan": (lambda d: altered(d, p_value="nan"), "p_value", "nan"),
+    "n-huge": (lambda d: altered(d, n=HUGE), "n must", "1000"),
+    "n-zero": (lambda d: altered(d, n=0), "n must", "0"),
+    "n-positive-negative": (lambda d: altered(d, n_positive=-5), "n_positive", "-5"),
+    "n-positive-above-n": (lambda d: altered(d, n_positive=N + 1), "n_positive", str(N + 1)),
+    "order-huge": (lambda d: altered(d, order=10**9), "order", "1000000000"),
+    "term-empty": (lambda d: altered(d, term=[]), "term", "()"),
+    "term-twice": (lambda d: altered(d, term=["x0", "x0"]), "term", "('x0', 'x0')"),
+    "term-unknown": (lambda d: altered(d, term=["z"]), "term", "'z'"),
+    "base-unknown": (lambda d: altered(d, base=["z"]), "base", "'z'"),
+    "names-dropped": (lambda d: named(d, "x1", "x2"), "term", "'x0'"),
+    "names-twice": (lambda d: named(d, "x0", "x1", "x2", "x2"), "feature_names", "'x2'"),
+    "tests-empty": (lambda d: changed(d, result={**d["result"], "tests": []}), "tests", "()"),
+}
+
+
+@pytest.mark.parametrize(("forge", "field", "value"), FORGED.values(), ids=FORGED)
+def test_from_json_refuses_what_no_test_can_find(result, forge, field, value):
+    """Of the right kinds, but beyond what a result can hold: refused with the field's name."""
+    source = forge(json.loads(result.to_json()))
+    words = ["written by to_json", field, value]
+    assert_refused(lambda: sfit.SFITResult.from_json(source), DataError, words)
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("parts",), []),
+        (("parts", 0, "part"), [1]),
+        (("parts", 0, "tests", 0, "n"), HUGE),
+        (("by",), 3),
+    ],
+    ids=["no-parts", "label-list", "n-huge", "by-number"],
+)
+def test_from_json_refuses_parts(where, value):
+    """The parts of a result are held to the same."""
+    document = json.loads(sfit.feature_significance(Recorder(), X, Y, by=CLASS).to_json())
+    place = document["result"]
+    for key in where[:-1]:
+        place = place[key]
+    place[where[-1]] = value
+    words = ["written by to_json", str(where[-1]).removesuffix("s")]
+    source = json.dumps(document)
+    assert_refused(lambda: sfit.PartitionedResult.from_json(source), DataError, words)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"statistic": 1e308, "ci_low": -1e308, "ci_high": 1e308},
+        {"statistic": "nan", "ci_low": "-inf", "ci_high": "inf"},
+        {"beta_max": "inf"},
+        {"beta_max": 1e308},
+        {"n": 10**15},
+    ],
+    ids=["huge", "none", "beta-infinite", "beta-huge", "many-rows"],
+)
+def test_extreme_numbers_are_shown(result, numbers):
+    """Whatever a test can find has its summary, its plot and its report."""
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    document = json.loads(result.to_json())
+    document["run"]["seconds"] = HUGE
+    extreme = sfit.SFITResult.from_json(altered(document, **numbers))
+    assert "x0" in extreme.summary()
+    assert "<html" in extreme.to_html()
+
+
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"", b"[]"], ids=["binary", "empty", "list"])
 def test_from_json_refuses_a_file(tmp_path, content):
     """So is a file of something else, and a folder."""
