@@ -5,6 +5,7 @@ Arguments and data are checked before the model predicts anything, which `Record
 
 import datetime
 import json
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -181,6 +182,21 @@ ARGUMENTS = [
         "x2",
         validation=(X[:, :2], Y),
         beta="auto",
+        random_model=lambda rng: Recorder(),
+    ),
+    *each(
+        "validation",
+        {"pair": (X, Y), "number": 3, "text": "nonsense"},
+        ArgumentError,
+        "beta='auto'",
+        "0.01",
+    ),
+    case("validation-betas", ArgumentError, "validation", validation=(X, Y), beta=[0.1]),
+    case(
+        "random_model-with-beta",
+        ArgumentError,
+        "random_model",
+        "beta='auto'",
         random_model=lambda rng: Recorder(),
     ),
     case("random_model-number", ArgumentError, "random_model", "3", random_model=3, beta="auto"),
@@ -443,6 +459,25 @@ ROWS = [
     case("y-dates", DataError, "y", "datetime64", y=DATES),
     case("y-3d", DataError, "y", f"({N}, 1, 1)", y=Y[:, None, None]),
     case("y-masked", DataError, "y", "mask", y=np.ma.array(Y, mask=Y > 1)),
+    case(
+        "y-negative-poisson",
+        DataError,
+        "y is below zero",
+        "1 row(s)",
+        "row 9",
+        "'poisson'",
+        "'absolute_error'",
+        y=at(9, -1, abs(Y)).astype(float),
+        loss="poisson",
+    ),
+    case(
+        "y-negative-poisson-outputs",
+        DataError,
+        "y is below zero",
+        "row 9",
+        y=np.column_stack([abs(Y), at(9, -1, abs(Y)).astype(float)]),
+        loss="poisson",
+    ),
     case("y-class-nan", DataError, "y", "row 9", y=at(9, np.nan, CLASS), loss="log_loss"),
     case("y-class-none", DataError, "y", "row 9", y=at(9, None, CLASS), loss="log_loss"),
     case("y-class-mixed", DataError, "y", "one kind", y=at(9, "a", CLASS), loss="log_loss"),
@@ -569,6 +604,51 @@ def test_labels_of_another_type_are_the_same_classes(labels):
     model = LogisticRegression().fit(X, CLASS)
     expected = sfit.feature_significance(model, X, CLASS)
     assert sfit.feature_significance(model, X, labels) == expected
+
+
+def zeros(rng):
+    """A random model that finds nothing."""
+    return lambda rows: np.zeros(len(rows))
+
+
+TURNED = FRAME.index[::-1]
+ORDERS = {
+    "y": lambda y: sfit.feature_significance(Recorder(), FRAME, y),
+    "by": lambda by: sfit.feature_significance(Recorder(), FRAME, Y, by=by > 0),
+    "validation[1]": lambda y: sfit.feature_significance(
+        Recorder(), FRAME, Y, beta="auto", validation=(FRAME, y), random_model=zeros
+    ),
+    "y of choose_beta": lambda y: sfit.choose_beta(Recorder(), FRAME, y, random_model=zeros),
+    "y of SFITSelector": lambda y: sfit.SFITSelector(LinearRegression()).fit(FRAME, y),
+    "y_train": lambda y: sfit.loco_significance(LinearRegression(), FRAME, y, FRAME, Y),
+    "y_test": lambda y: sfit.loco_significance(LinearRegression(), FRAME, Y, FRAME, y),
+}
+
+
+@pytest.mark.parametrize("argument", ORDERS)
+def test_an_index_in_another_order_is_told(argument):
+    """Rows are matched by position; where the labels say otherwise there is one warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ORDERS[argument](pd.Series(Y, index=TURNED))
+    [told] = [w for w in caught if "index in another order" in str(w.message)]
+    assert told.category is SFITWarning
+    assert str(told.message).startswith(f"{argument.split()[0]} and ")
+    assert ".loc[" in str(told.message)
+    assert told.filename == __file__ or "SFITSelector" in argument
+
+
+@pytest.mark.parametrize(
+    "index",
+    [FRAME.index, range(1, N + 1), [0] * N, ["a", *range(1, N)]],
+    ids=["equal", "other", "same-label", "mixed"],
+)
+def test_an_index_of_its_own_is_no_matter(index):
+    """Equal labels, others, or such that have no order: by position, without a word."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SFITWarning)
+        result = sfit.feature_significance(Recorder(), FRAME, pd.Series(Y, index=index))
+    assert result == sfit.feature_significance(Recorder(), FRAME, Y)
 
 
 def test_a_named_series_as_reference_goes_by_name():
@@ -1003,6 +1083,23 @@ def test_no_sufficient_beta_shows_the_curve():
         Recorder(), X, Y, random_model=lambda rng: lambda rows: rows[:, 0], n_models=3
     )
     assert_refused(call, BetaError, ["max_beta=0.1", "0.333 at 0", "smallest sufficient", "Raise"])
+
+
+@pytest.mark.parametrize(
+    ("max_beta", "curve"),
+    [(0, "it is 0.333 at 0. "), (0.0005, "0.333 at 0.0001, 0.333 at 0.0005. ")],
+)
+def test_the_curve_ends_at_max_beta(max_beta, curve):
+    """What is beyond was not asked for."""
+    call = lambda: sfit.choose_beta(  # noqa: E731
+        Recorder(),
+        X,
+        Y,
+        random_model=lambda rng: lambda rows: rows[:, 0],
+        n_models=3,
+        max_beta=max_beta,
+    )
+    assert_refused(call, BetaError, [curve])
 
 
 # --- power, rows_needed, function_model --------------------------------------------------

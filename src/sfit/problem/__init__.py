@@ -161,9 +161,9 @@ def pose(
     posed: Settled
     if store is None:
         table = select_columns(whole, positions)
-        posed = settle_held(view, table, target, by, whole, labels, reference)
+        posed = settle_held(view, table, target, by, whole, labels, reference, chosen.of_counts)
     else:
-        posed = settle_stored(view, store, y, by, labels, reference)
+        posed = settle_stored(view, store, y, by, labels, reference, chosen.of_counts)
     view, rows, row, origin, spans, missing, sample = posed
     always = [column for column, source in enumerate(origin) if source in shown_always]
     # A column that is never hidden and never changes (an intercept) is frozen where it is.
