@@ -109,7 +109,28 @@ def nothing(rng, content):
     return bytes(int(rng.integers(2)) * 1_000_000)
 
 
-CHANGES = (cut, flip, flip, enlarge, digits, drop, repeat, behead, noise, nothing)
+def forge(rng, content):
+    """A stored result, well-formed, with one value that no test can find."""
+    if b'"SFITResult"' not in content:
+        return flip(rng, content)
+    document = json.loads(content)
+    places, left = [], [document]
+    while left:
+        holder = left.pop()
+        for key in holder if isinstance(holder, dict) else range(len(holder)):
+            places.append((holder, key))
+            if isinstance(holder[key], dict | list):
+                left.append(holder[key])
+    holder, key = places[rng.integers(len(places))]
+    odd = [10**400, -5, 0, [], 1e308, "nan", "drop"][rng.integers(7)]
+    if odd == "drop":
+        del holder[key]
+    else:
+        holder[key] = odd
+    return json.dumps(document).encode()
+
+
+CHANGES = (cut, flip, flip, enlarge, digits, drop, repeat, behead, noise, nothing, forge)
 
 
 # --- what must not happen meanwhile -------------------------------------------------------

@@ -5,6 +5,7 @@ Arguments and data are checked before the model predicts anything, which `Record
 
 import datetime
 import json
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -181,6 +182,21 @@ ARGUMENTS = [
         "x2",
         validation=(X[:, :2], Y),
         beta="auto",
+        random_model=lambda rng: Recorder(),
+    ),
+    *each(
+        "validation",
+        {"pair": (X, Y), "number": 3, "text": "nonsense"},
+        ArgumentError,
+        "beta='auto'",
+        "0.01",
+    ),
+    case("validation-betas", ArgumentError, "validation", validation=(X, Y), beta=[0.1]),
+    case(
+        "random_model-with-beta",
+        ArgumentError,
+        "random_model",
+        "beta='auto'",
         random_model=lambda rng: Recorder(),
     ),
     case("random_model-number", ArgumentError, "random_model", "3", random_model=3, beta="auto"),
@@ -450,6 +466,25 @@ ROWS = [
     case("y-dates", DataError, "y", "datetime64", y=DATES),
     case("y-3d", DataError, "y", f"({N}, 1, 1)", y=Y[:, None, None]),
     case("y-masked", DataError, "y", "mask", y=np.ma.array(Y, mask=Y > 1)),
+    case(
+        "y-negative-poisson",
+        DataError,
+        "y is below zero",
+        "1 row(s)",
+        "row 9",
+        "'poisson'",
+        "'absolute_error'",
+        y=at(9, -1, abs(Y)).astype(float),
+        loss="poisson",
+    ),
+    case(
+        "y-negative-poisson-outputs",
+        DataError,
+        "y is below zero",
+        "row 9",
+        y=np.column_stack([abs(Y), at(9, -1, abs(Y)).astype(float)]),
+        loss="poisson",
+    ),
     case("y-class-nan", DataError, "y", "row 9", y=at(9, np.nan, CLASS), loss="log_loss"),
     case("y-class-none", DataError, "y", "row 9", y=at(9, None, CLASS), loss="log_loss"),
     case("y-class-mixed", DataError, "y", "one kind", y=at(9, "a", CLASS), loss="log_loss"),
@@ -576,6 +611,51 @@ def test_labels_of_another_type_are_the_same_classes(labels):
     model = LogisticRegression().fit(X, CLASS)
     expected = sfit.feature_significance(model, X, CLASS)
     assert sfit.feature_significance(model, X, labels) == expected
+
+
+def zeros(rng):
+    """A random model that finds nothing."""
+    return lambda rows: np.zeros(len(rows))
+
+
+TURNED = FRAME.index[::-1]
+ORDERS = {
+    "y": lambda y: sfit.feature_significance(Recorder(), FRAME, y),
+    "by": lambda by: sfit.feature_significance(Recorder(), FRAME, Y, by=by > 0),
+    "validation[1]": lambda y: sfit.feature_significance(
+        Recorder(), FRAME, Y, beta="auto", validation=(FRAME, y), random_model=zeros
+    ),
+    "y of choose_beta": lambda y: sfit.choose_beta(Recorder(), FRAME, y, random_model=zeros),
+    "y of SFITSelector": lambda y: sfit.SFITSelector(LinearRegression()).fit(FRAME, y),
+    "y_train": lambda y: sfit.loco_significance(LinearRegression(), FRAME, y, FRAME, Y),
+    "y_test": lambda y: sfit.loco_significance(LinearRegression(), FRAME, Y, FRAME, y),
+}
+
+
+@pytest.mark.parametrize("argument", ORDERS)
+def test_an_index_in_another_order_is_told(argument):
+    """Rows are matched by position; where the labels say otherwise there is one warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ORDERS[argument](pd.Series(Y, index=TURNED))
+    [told] = [w for w in caught if "index in another order" in str(w.message)]
+    assert told.category is SFITWarning
+    assert str(told.message).startswith(f"{argument.split()[0]} and ")
+    assert ".loc[" in str(told.message)
+    assert told.filename == __file__ or "SFITSelector" in argument
+
+
+@pytest.mark.parametrize(
+    "index",
+    [FRAME.index, range(1, N + 1), [0] * N, ["a", *range(1, N)]],
+    ids=["equal", "other", "same-label", "mixed"],
+)
+def test_an_index_of_its_own_is_no_matter(index):
+    """Equal labels, others, or such that have no order: by position, without a word."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SFITWarning)
+        result = sfit.feature_significance(Recorder(), FRAME, pd.Series(Y, index=index))
+    assert result == sfit.feature_significance(Recorder(), FRAME, Y)
 
 
 def test_a_named_series_as_reference_goes_by_name():
@@ -1018,6 +1098,23 @@ def test_no_sufficient_beta_shows_the_curve():
     assert_refused(call, BetaError, ["max_beta=0.1", "0.333 at 0", "smallest sufficient", "Raise"])
 
 
+@pytest.mark.parametrize(
+    ("max_beta", "curve"),
+    [(0, "it is 0.333 at 0. "), (0.0005, "0.333 at 0.0001, 0.333 at 0.0005. ")],
+)
+def test_the_curve_ends_at_max_beta(max_beta, curve):
+    """What is beyond was not asked for."""
+    call = lambda: sfit.choose_beta(  # noqa: E731
+        Recorder(),
+        X,
+        Y,
+        random_model=lambda rng: lambda rows: rows[:, 0],
+        n_models=3,
+        max_beta=max_beta,
+    )
+    assert_refused(call, BetaError, [curve])
+
+
 # --- power, rows_needed, function_model --------------------------------------------------
 
 NOT_NUMBERS = {"text": "0.6", "none": None, "list": [0.6], "complex": 0.6j, "nan": np.nan}
@@ -1165,6 +1262,97 @@ def test_from_json_refuses(result, broken):
     source = broken(json.loads(result.to_json()))
     with pytest.raises(SFITError):
         sfit.SFITResult.from_json(source)
+
+
+def settled(document, **changes):
+    """The document with other settings."""
+    result = document["result"]
+    return changed(document, result={**result, "settings": {**result["settings"], **changes}})
+
+
+def named(document, *names):
+    """The document with other names of features."""
+    return changed(document, result={**document["result"], "feature_names": names})
+
+
+HUGE = 10**400
+FORGED = {
+    "alpha-huge": (lambda d: settled(d, alpha=HUGE), "alpha", "1000"),
+    "alpha-zero": (lambda d: settled(d, alpha=0), "alpha", "0.0"),
+    "beta-empty": (lambda d: settled(d, beta=[]), "beta", "()"),
+    "beta-above-one": (lambda d: settled(d, beta=[1.5]), "beta", "1.5"),
+    "correction-unknown": (lambda d: settled(d, correction="x"), "correction", "'x'"),
+    "max-order": (lambda d: settled(d, max_order=0), "max_order", "0"),
+    "statistic-huge": (lambda d: altered(d, statistic=HUGE), "statistic", "1000"),
+    "p-huge": (lambda d: altered(d, p_value=HUGE), "p_value", "1000"),
+    "p-negative": (lambda d: altered(d, p_value=-0.5), "p_value", "-0.5"),
+    "p-above-one": (lambda d: altered(d, p_adjusted=1.5), "p_adjusted", "1.5"),
+    "p-nan": (lambda d: altered(d, p_value="nan"), "p_value", "nan"),
+    "n-huge": (lambda d: altered(d, n=HUGE), "n must", "1000"),
+    "n-zero": (lambda d: altered(d, n=0), "n must", "0"),
+    "n-positive-negative": (lambda d: altered(d, n_positive=-5), "n_positive", "-5"),
+    "n-positive-above-n": (lambda d: altered(d, n_positive=N + 1), "n_positive", str(N + 1)),
+    "order-huge": (lambda d: altered(d, order=10**9), "order", "1000000000"),
+    "term-empty": (lambda d: altered(d, term=[]), "term", "()"),
+    "term-twice": (lambda d: altered(d, term=["x0", "x0"]), "term", "('x0', 'x0')"),
+    "term-unknown": (lambda d: altered(d, term=["z"]), "term", "'z'"),
+    "base-unknown": (lambda d: altered(d, base=["z"]), "base", "'z'"),
+    "names-dropped": (lambda d: named(d, "x1", "x2"), "term", "'x0'"),
+    "names-twice": (lambda d: named(d, "x0", "x1", "x2", "x2"), "feature_names", "'x2'"),
+    "tests-empty": (lambda d: changed(d, result={**d["result"], "tests": []}), "tests", "()"),
+}
+
+
+@pytest.mark.parametrize(("forge", "field", "value"), FORGED.values(), ids=FORGED)
+def test_from_json_refuses_what_no_test_can_find(result, forge, field, value):
+    """Of the right kinds, but beyond what a result can hold: refused with the field's name."""
+    source = forge(json.loads(result.to_json()))
+    words = ["written by to_json", field, value]
+    assert_refused(lambda: sfit.SFITResult.from_json(source), DataError, words)
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("parts",), []),
+        (("parts", 0, "part"), [1]),
+        (("parts", 0, "tests", 0, "n"), HUGE),
+        (("by",), 3),
+    ],
+    ids=["no-parts", "label-list", "n-huge", "by-number"],
+)
+def test_from_json_refuses_parts(where, value):
+    """The parts of a result are held to the same."""
+    document = json.loads(sfit.feature_significance(Recorder(), X, Y, by=CLASS).to_json())
+    place = document["result"]
+    for key in where[:-1]:
+        place = place[key]
+    place[where[-1]] = value
+    words = ["written by to_json", str(where[-1]).removesuffix("s")]
+    source = json.dumps(document)
+    assert_refused(lambda: sfit.PartitionedResult.from_json(source), DataError, words)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"statistic": 1e308, "ci_low": -1e308, "ci_high": 1e308},
+        {"statistic": "nan", "ci_low": "-inf", "ci_high": "inf"},
+        {"beta_max": "inf"},
+        {"beta_max": 1e308},
+        {"n": 10**15},
+    ],
+    ids=["huge", "none", "beta-infinite", "beta-huge", "many-rows"],
+)
+def test_extreme_numbers_are_shown(result, numbers):
+    """Whatever a test can find has its summary, its plot and its report."""
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    document = json.loads(result.to_json())
+    document["run"]["seconds"] = HUGE
+    extreme = sfit.SFITResult.from_json(altered(document, **numbers))
+    assert "x0" in extreme.summary()
+    assert "<html" in extreme.to_html()
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"", b"[]"], ids=["binary", "empty", "list"])

@@ -174,10 +174,39 @@ CLASSES_FROM_Y = ("torch", "keras")
 SAY_LITTLE = (*CLASSES_FROM_Y, "onnx")
 
 
+@pytest.fixture
+def asked(monkeypatch):
+    """How many rows each call of a view's predict was about."""
+    from sfit.models import as_view
+
+    calls = []
+
+    def spied(model, loss):
+        view = as_view(model, loss)
+        predict = type(view).predict
+
+        def counting(self, rows):
+            calls.append(len(rows))
+            return predict(self, rows)
+
+        monkeypatch.setattr(type(view), "predict", counting)
+        return view
+
+    monkeypatch.setattr("sfit.problem.as_view", spied)
+    return calls
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_predictions_are_counted(models, library, asked):
+    """What shows that nothing was asked shows it where something is."""
+    sfit.feature_significance(models(library)[0], X, Y)
+    assert len(asked) > 0
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_mistake(models, library, mistake):
-    """One error of the right kind, in every library."""
+def test_mistake(models, library, mistake, asked):
+    """One error of the right kind, in every library; the model's output aside, before it is asked."""
     which, changes, error, word = MISTAKES[mistake]
     if library == "function" and mistake == "loss-of-other-task":
         pytest.skip("a bare function is one of classification where the loss is")
@@ -191,6 +220,8 @@ def test_mistake(models, library, mistake):
     assert isinstance(caught.value, kinds), repr(caught.value)
     if isinstance(caught.value, error):
         assert word in str(caught.value)
+    if not isinstance(caught.value, ModelError):
+        assert asked == []
 
 
 @pytest.mark.parametrize("columns", [2, 4])

@@ -359,7 +359,7 @@ WORDS = st.text(max_size=5) | st.sampled_from(["nan", "inf", "-inf", "null", '"'
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(a=FLOATS, b=FLOATS, c=FLOATS, name=WORDS, count=st.integers(0, 10**12))
+@given(a=FLOATS, b=FLOATS, c=FLOATS, name=WORDS, count=st.integers(1, 10**12))
 def test_any_number_and_any_name_comes_back(few, a, b, c, name, count):
     """Doubles to the last bit, words that look like numbers as words."""
     test = SetTest(1, (name,), (), a, b, c, a, 0.5, 0.5, False, count, count, 0.01, b)

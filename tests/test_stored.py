@@ -376,8 +376,22 @@ def test_rows_on_disk_need_names(frame, models, tmp_path):
 
 
 def test_late_faults_carry_the_number_of_their_row(frame, models, tmp_path):
-    """A target that is missing in the third tile, an unknown class in the second."""
+    """A target that is missing, or negative, in the third tile, an unknown class in the second."""
     model, target = models["boosting"]
+    counts = frame.y.abs().where(frame.index != 1_234, -1.0)
+    frame.assign(y=counts).to_parquet(tmp_path / "counts.parquet")
+    refused(
+        lambda: sfit.feature_significance(
+            lambda rows: pytest.fail("asked"),
+            tmp_path / "counts.parquet",
+            target,
+            features=["a", "b"],
+            loss="poisson",
+        ),
+        DataError,
+        "y is below zero at row 1234",
+        "'absolute_error'",
+    )
     frame.assign(y=frame.y.where(frame.index != 1_234)).to_parquet(tmp_path / "y.parquet")
     refused(
         lambda: sfit.feature_significance(model, tmp_path / "y.parquet", target),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numbers
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
 
-from sfit.exceptions import ArgumentError
+from sfit.exceptions import ArgumentError, SFITWarning
 
 MOST_JOBS = 10_000
 """Workers beyond any cluster: joblib would try to start them all."""
@@ -119,6 +120,26 @@ def check_validation(validation: Any) -> tuple[Any, Any]:
             f"validation must be a pair (X, y) of rows; got {type(validation).__name__}."
         )
     return validation[0], validation[1]
+
+
+def warn_of_order(X: Any, values: Any, argument: str, rows: str = "X") -> None:
+    """Rows are matched by position, as scikit-learn does; an index that says otherwise is told."""
+    if not isinstance(X, pd.DataFrame) or not isinstance(values, pd.Series | pd.DataFrame):
+        return
+    theirs, own = X.index, values.index
+    if len(theirs) != len(own) or theirs.equals(own):
+        return
+    try:
+        same = theirs.sort_values().equals(own.sort_values())
+    except TypeError:
+        return  # labels of several kinds have no order
+    if same:
+        warnings.warn(
+            f"{argument} and {rows} have the same index in another order; rows are matched by "
+            f"position: use {argument}.loc[{rows}.index] where the labels count.",
+            SFITWarning,
+            stacklevel=3,
+        )
 
 
 def as_seed(random_state: Any) -> int:

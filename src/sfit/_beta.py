@@ -28,6 +28,7 @@ from sfit._arguments import (
     check_level,
     check_unit,
     check_whole,
+    warn_of_order,
 )
 from sfit._checkpoint import Checkpoint, opened_for
 from sfit._contrast import Contrast, Reveal
@@ -131,6 +132,7 @@ def choose_beta(
     check_callable(random_model, "random_model")
     seed = as_seed(random_state)
     admitted = None if grid is None else check_grid(grid)
+    warn_of_order(X, y, "y")
     problem = pose(
         model,
         X,
@@ -200,8 +202,8 @@ def choose_on(
         seed=seed,
     )
     if not choice.beta <= max_beta:
-        asked = [0.0, *np.logspace(-6, -1, 6), max_beta]
-        curve = ", ".join(f"{choice.rate(b):.3f} at {b:.3g}" for b in sorted(set(asked)))
+        asked = {0.0, max_beta, *(b for b in np.logspace(-6, -1, 6) if b < max_beta)}
+        curve = ", ".join(f"{choice.rate(b):.3f} at {b:.3g}" for b in sorted(asked))
         raise BetaError(
             f"no beta up to max_beta={max_beta:g} keeps the share of rejections of {n_models} "
             f"random models below alpha={alpha:g}; it is {curve}. "

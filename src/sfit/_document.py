@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
@@ -67,7 +68,7 @@ def as_written() -> Iterator[None]:
     """What is missing or of another kind in a document is the document's fault."""
     try:
         yield
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"this was not written by to_json, or was changed: {error!r}.") from error
 
 
@@ -99,6 +100,15 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
+# Between which numbers a field of this name lies, in whatever record; all others may hold any.
+_BOUNDS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("order", "after_order", "max_order"), (1, 1_000)),
+    **dict.fromkeys(("n", "n_rows"), (1, 10**15)),
+    **dict.fromkeys(("n_positive", "n_partners", "seed"), (0, math.inf)),
+    **dict.fromkeys(("p_value", "p_adjusted", "alpha", "coverage", "beta", "grid"), (0, 1)),
+}
+
+
 def _is_kind(value: Any, kind: str) -> bool:
     if " | " in kind:
         return any(_is_kind(value, one) for one in kind.split(" | "))
@@ -112,22 +122,41 @@ def revived(owner: type[Record], stored: Mapping[str, Any]) -> Record:
     """A dataclass as it was: lists are tuples, words in fields of numbers are numbers."""
     kinds = {about.name: str(about.type) for about in fields(owner)}  # type: ignore[arg-type]
     numeric = {name for name, kind in kinds.items() if "float" in kind}
-    made = owner(**{name: _as_it_was(value, name in numeric) for name, value in stored.items()})
+    given: dict[str, Any] = {}
+    for name, value in stored.items():
+        try:
+            given[name] = _as_it_was(value, name in numeric)
+        except OverflowError as error:
+            raise ValueError(f"{name} must be a float, not {shown(value)}") from error
+    made = owner(**given)
     for name, kind in kinds.items():
         value = getattr(made, name)
         if not _is_kind(value, kind):
-            raise TypeError(f"{name} must be {kind}, not {value!r}")
+            raise TypeError(f"{name} must be {kind}, not {shown(value)}")
+        low, high = _BOUNDS.get(name, (-math.inf, math.inf))
+        for number in value if isinstance(value, tuple) else (value,):
+            if name in _BOUNDS and number is not None and not low <= number <= high:
+                raise ValueError(
+                    f"{name} must lie between {low:g} and {high:g}, not {shown(value)}"
+                )
     return made
+
+
+def shown(value: Any) -> str:
+    """A value in a message: what a file holds may be long."""
+    return reprlib.repr(value)
 
 
 def texts(stored: Any) -> tuple[str, ...]:
     """A list of texts as the tuple it was."""
     if not isinstance(stored, list) or not all(isinstance(text, str) for text in stored):
-        raise TypeError(f"expected a list of texts, not {stored!r}")
+        raise TypeError(f"expected a list of texts, not {shown(stored)}")
     return tuple(stored)
 
 
 def _as_it_was(value: Any, numeric: bool) -> Any:
     if isinstance(value, list):
         return tuple(_as_it_was(item, numeric) for item in value)
+    if numeric and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
     return _NUMBERS.get(value, value) if numeric and isinstance(value, str) else value

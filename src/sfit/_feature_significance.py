@@ -20,6 +20,7 @@ from sfit._arguments import (
     check_level,
     check_validation,
     check_whole,
+    warn_of_order,
 )
 from sfit._beta import MAX_BETA, N_MODELS, choose_on, set_aside
 from sfit._checkpoint import Checkpoint, opened_for
@@ -130,7 +131,8 @@ def feature_significance(
         data set, or an iterable of frames that can be read again. They are read tile by tile, to
         the same result.
     y : array of shape (n,) or (n, outputs), or str
-        What was observed, or the name of its column in `X` (always, where rows are read).
+        What was observed, or the name of its column in `X` (always, where rows are read). Rows are
+        matched by position, whatever their index says.
     features : sequence of names, optional
         The columns that go to the model. By default the model's own names, else all columns but
         those of `y` and `by`.
@@ -175,12 +177,12 @@ def feature_significance(
         the bit, for networks but for rounding, where a count may differ by a row in 100,000. False
         asks the model itself for every distinct row.
     validation : tuple (X, y), optional
-        Rows on which `beta="auto"` chooses beta.
+        Rows on which `beta="auto"` chooses beta; refused with any other beta.
     validation_fraction : float, default=0.5
         Otherwise, the share of the rows set aside for that.
     random_model : callable, optional
         ``rng -> model``: draws the random models for `beta="auto"`. By default copies of the model
-        with random parameters.
+        with random parameters. Refused with any other beta.
     n_jobs : int, optional
         Number of joblib workers; threads, unless `joblib.parallel_config` says otherwise. A model
         that two threads must not ask at once needs 1, the default.
@@ -254,6 +256,13 @@ def feature_significance(
     if rest and max_order != 1:
         raise ArgumentError(f"given='rest' has one order only; got max_order={max_order!r}.")
     betas = check_betas(beta, max_order)
+    if betas is not None:
+        for value, argument in ((validation, "validation"), (random_model, "random_model")):
+            if value is not None:
+                raise ArgumentError(
+                    f"{argument} serves beta='auto' only, but beta is {beta!r}: leave {argument} "
+                    "out, or pass beta='auto'."
+                )
     check_level(validation_fraction, "validation_fraction")
     asked = {
         "features": features,
@@ -262,6 +271,8 @@ def feature_significance(
         "groups": groups,
         "always_on": always_on,
     }
+    warn_of_order(X, y, "y")
+    warn_of_order(X, by, "by")
     problem = pose(model, X, y, by=by, **asked)
     names = problem.features.names
     if rest and "rest" in names:
@@ -277,8 +288,10 @@ def feature_significance(
     held_out = None
     if betas is None and validation is not None:
         asked["features"] = problem.asked["features"]
+        pair = check_validation(validation)
+        warn_of_order(*pair, "validation[1]", "validation[0]")
         try:
-            held_out = pose(model, *check_validation(validation), **asked)
+            held_out = pose(model, *pair, **asked)
         except (ArgumentError, DataError) as error:
             # They speak of X and y, of which there are two here.
             raise type(error)(f"validation: {error}") from error

@@ -16,7 +16,7 @@ from typing import Any
 import numpy.typing as npt
 from joblib import delayed, effective_n_jobs, parallel_config
 
-from sfit._arguments import check_choice, check_flag, check_jobs, check_level
+from sfit._arguments import check_choice, check_flag, check_jobs, check_level, warn_of_order
 from sfit._checkpoint import opened
 from sfit._contrast import Contrast, Evidence, Refit, Reveal, Side
 from sfit._engine import gather
@@ -130,6 +130,8 @@ def loco_significance(
     check_choice(interval, "interval", INTERVALS)
     check_jobs(n_jobs)
     check_flag(progress, "progress")
+    warn_of_order(X_train, y_train, "y_train", "X_train")
+    warn_of_order(X_test, y_test, "y_test", "X_test")
     if isinstance(estimator, type) or not (
         hasattr(estimator, "fit") and hasattr(estimator, "get_params")
     ):

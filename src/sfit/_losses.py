@@ -91,6 +91,8 @@ class Loss:
     name: str
     task: str | None
     per_row: Callable[[Array, Array], Array]
+    of_counts: bool = False
+    """Whether it is defined for y from zero on only."""
 
     def __call__(
         self, y: Array, prediction: Array, number: Callable[[int], int], signed: bool
@@ -146,7 +148,7 @@ LOSSES: dict[str, Loss] = {
     for loss in (
         Loss("absolute_error", "regression", absolute_error),
         Loss("squared_error", "regression", squared_error),
-        Loss("poisson", "regression", poisson),
+        Loss("poisson", "regression", poisson, of_counts=True),
         Loss("log_loss", "classification", log_loss),
         Loss("brier", "classification", brier),
         Loss("zero_one", "classification", zero_one),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from sfit._document import as_written, read, write
+from sfit._document import as_written, read, shown, write
 from sfit._reported import Reported
 from sfit._result import SFITResult
 
@@ -153,7 +153,14 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         content, run = read(source, "PartitionedResult")
         with as_written():
             parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])
-            return cls(parts, content["by"])
+            by, labels = content["by"], [label for label, _ in parts]
+            if not isinstance(by, str):
+                raise TypeError(f"by must be a text, not {shown(by)}")
+            if not labels or not all(isinstance(label, str | int | float) for label in labels):
+                raise TypeError(
+                    f"part must be a plain label, of one part at least: {shown(labels)}"
+                )
+            return cls(parts, by)
 
 
 def _stack(frames: Sequence[tuple[Any, pd.DataFrame]]) -> pd.DataFrame:

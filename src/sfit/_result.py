@@ -16,7 +16,7 @@ import pandas as pd
 
 from sfit import _summary
 from sfit._arguments import check_choice, check_level, check_unit
-from sfit._document import as_written, read, revived, storable, texts, write
+from sfit._document import as_written, read, revived, shown, storable, texts, write
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._reported import Reported
 
@@ -418,7 +418,7 @@ class SFITResult(Reported):
     @classmethod
     def _from_content(cls, content: Mapping[str, Any], run: dict[str, Any]) -> SFITResult:
         chosen = content["beta_choice"]
-        return cls(
+        result = cls(
             tests=tuple(revived(SetTest, test) for test in content["tests"]),
             gates=tuple(revived(GateTest, gate) for gate in content["gates"]),
             feature_names=texts(content["feature_names"]),
@@ -427,6 +427,8 @@ class SFITResult(Reported):
             beta_choice=None if chosen is None else revived(BetaChoice, chosen),
             run=run,
         )
+        _check_whole_document(result)
+        return result
 
     def _found_through(self) -> dict[str, tuple[int, SetTest | None]]:
         """The order at which each feature was found, and the strongest set it was found through."""
@@ -444,3 +446,39 @@ class SFITResult(Reported):
 
     def _alone(self, name: str) -> SetTest | None:
         return next((test for test in self.tests if test.term == (name,)), None)
+
+
+def _check_whole_document(result: SFITResult) -> None:
+    """What a document says in one place fits what it says in others."""
+    known, settings, choice = set(result.feature_names), result.settings, result.beta_choice
+    visible = known | set(settings.given)
+    # What must be so, the field, and its value.
+    checks: list[tuple[bool, str, Any]] = [
+        (len(known) == len(result.feature_names) > 0, "feature_names", result.feature_names),
+        (len(result.tests) > 0, "tests", result.tests),
+        (0 < settings.alpha < 1, "alpha", settings.alpha),
+        (len(settings.beta) > 0, "beta", settings.beta),
+        (settings.correction in CORRECTIONS, "correction", settings.correction),
+    ]
+    for test in result.tests:
+        distinct = len(set(test.term)) == len(test.term) > 0
+        checks += [
+            (distinct and known.issuperset(test.term), "term", test.term),
+            (visible.issuperset(test.base), "base", test.base),
+            (test.n_positive <= test.n, "n_positive", test.n_positive),
+        ]
+    for gate in result.gates:
+        checks += [
+            (known.issuperset(gate.found), "found", gate.found),
+            (gate.n_positive <= gate.n, "n_positive", gate.n_positive),
+        ]
+    if choice is not None:
+        widths = {len(of_model) for of_model in choice.thresholds}
+        numbers = not np.isnan(np.concatenate([(), *choice.thresholds])).any()
+        checks += [
+            (0 < choice.alpha < 1, "beta_choice alpha", choice.alpha),
+            (widths == {len(choice.feature_names)} and numbers, "thresholds", choice.thresholds),
+        ]
+    for fits, name, value in checks:
+        if not fits:
+            raise ValueError(f"{name} does not fit the rest: {shown(value)}")

@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from sfit._arguments import as_seed, check_flag, check_level
+from sfit._arguments import as_seed, check_flag, check_level, warn_of_order
 from sfit._feature_significance import feature_significance
 from sfit._features import positions_of
 from sfit.exceptions import ArgumentError, DataError, ModelError
@@ -35,7 +35,9 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Keep the features that a model significantly uses.
 
     A clone of the estimator is fitted on a part of the rows and tested on the rest; a prefit model
-    is tested on all of them. Features that are significant at any order are kept.
+    is tested on all of them. Features that are significant at any order are kept. `transform` keeps
+    scikit-learn's conventions, errors included: `NotFittedError` before `fit`, and `ValueError` for
+    rows of other columns.
 
     Parameters
     ----------
@@ -158,6 +160,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             self.estimator_, tested = self.estimator, (X, y)
             reference = "mean" if reference is None else reference
         else:
+            warn_of_order(X, y, "y")
             rows, held_out = self._split(X, y, seed)
             X_fit = _safe_indexing(X, rows)
             params = _check_method_params(X, self._routed(fit_params), rows)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MOST_SETS = 25
 SMALLEST_BETA = 1e-6
+LARGEST_BETA = 1e9
 
 
 class BetaCurveDisplay:
@@ -106,9 +107,9 @@ class BetaCurveDisplay:
         choice, curve = self.choice, self.choice.curve
         # beta = 0 has no place on a logarithmic axis: the first step starts at the left edge.
         positive = curve["beta"][curve["beta"] > 0]
-        left = min(SMALLEST_BETA, positive.min() / 10) if len(positive) else SMALLEST_BETA
-        right = max(0.1, 3 * curve["beta"].max())
-        betas = np.append(np.maximum(curve["beta"], left), right)
+        left = max(min([SMALLEST_BETA, *(positive / 10)]), 1e-300)
+        right = max(0.1, 3 * min(curve["beta"].max(), 1.0))
+        betas = np.append(np.clip(curve["beta"], left, right), right)
         rates = np.append(curve["rate"], curve["rate"].iloc[-1])
         [self.curve_] = ax.step(betas, rates, where="post", color=BLUE, label="random models")
         self.level_ = ax.axhline(
@@ -221,11 +222,12 @@ class SignificanceBetaDisplay:
         used = sorted({test.beta for test in self.result.tests})
         ends = [test.beta_max for test in self.shown]
         smallest = min([0.01, *(beta for beta in (*used, *ends) if beta > 0)])
-        left, right = max(smallest / 3, SMALLEST_BETA), max([1.0, *ends])
+        # Losses below zero can improve by any multiple of themselves: that is beyond the edge.
+        left, right = max(smallest / 3, SMALLEST_BETA), min(max([1.0, *ends]), LARGEST_BETA)
         self.lines_, self.points_ = [], []
         for y, test in enumerate(self.shown):
             color = order_color(test.order) if test.significant else GREY
-            end = max(test.beta_max, left)
+            end = min(max(test.beta_max, left), right)
             self.lines_ += ax.plot([left, end], [y, y], color=color, linewidth=1.8)
             self.points_ += ax.plot(
                 end,

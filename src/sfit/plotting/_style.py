@@ -25,6 +25,9 @@ LONGEST_NAME = 26
 ROW_HEIGHT = 0.27
 """Inches of a row of a display."""
 
+DRAWABLE = 1e300
+"""Beyond it the width of the axes is no float any more; such ends are drawn to the edge."""
+
 
 def own_axes(ax: Any, width: float, height: float) -> Any:
     """The user's axes, or new ones of some size in inches."""
@@ -104,7 +107,7 @@ def left_out_of(hidden: Sequence[SetTest]) -> str:
 def finite_limits(tests: Iterable[SetTest]) -> tuple[float, float]:
     """A span that holds zero and all finite ends, with some room."""
     ends = [v for t in tests for v in (t.statistic, t.ci_low, t.ci_high) if math.isfinite(v)]
-    low, high = min([0.0, *ends]), max([0.0, *ends])
+    low, high = max(min([0.0, *ends]), -DRAWABLE), min(max([0.0, *ends]), DRAWABLE)
     room = 0.05 * (high - low) or 1.0
     return low - room, high + room
 

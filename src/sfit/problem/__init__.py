@@ -161,9 +161,9 @@ def pose(
     settled: Settled
     if store is None:
         table = select_columns(whole, positions)
-        settled = settle_held(view, table, target, by, whole, labels, reference)
+        settled = settle_held(view, table, target, by, whole, labels, reference, chosen.of_counts)
     else:
-        settled = settle_stored(view, store, y, by, labels, reference)
+        settled = settle_stored(view, store, y, by, labels, reference, chosen.of_counts)
     view, rows, row, origin, spans, missing, sample = settled
     always = [column for column, source in enumerate(origin) if source in shown_always]
     # A column that is never hidden and never changes (an intercept) is frozen where it is.

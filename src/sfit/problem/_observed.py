@@ -70,8 +70,8 @@ def _as_numbers(target: Array) -> Array:
     return numbers if target.ndim == 2 else numbers[:, 0]
 
 
-def check_target(view: ModelView, target: Array, first: int | None = None) -> None:
-    """A regression is judged by finite numbers."""
+def check_target(view: ModelView, target: Array, counts: bool, first: int | None = None) -> None:
+    """A regression is judged by finite numbers; with a loss of counts, from zero on."""
     if view.task == "classification":
         return
     if target.dtype.kind not in "biuf":
@@ -85,6 +85,12 @@ def check_target(view: ModelView, target: Array, first: int | None = None) -> No
     if not finite.all():
         bad = np.asarray(~finite if finite.ndim == 1 else ~finite.all(axis=1))
         raise DataError(f"y is missing or infinite {_where(bad, first)}.")
+    if counts and (target < 0).any():
+        bad = np.asarray(target < 0 if target.ndim == 1 else (target < 0).any(axis=1))
+        raise DataError(
+            f"y is below zero {_where(bad, first)}, but loss='poisson' is for counts and rates: "
+            "leave these rows out, or use 'absolute_error' or 'squared_error'."
+        )
 
 
 def partition(

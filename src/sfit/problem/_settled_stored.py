@@ -45,6 +45,8 @@ class Settler:
     labels: tuple[str, ...]
     target: str
     by: str | None
+    counts: bool = False
+    """Whether the loss asks for a target from zero on."""
     parts: Any = None
     """The labels of `by`, sorted."""
     reference: Table | None = None
@@ -87,7 +89,7 @@ class Settler:
     def observed(self, table: Table, first: int) -> Array:
         """What was observed, checked: class numbers, or numbers."""
         _, y = settle_classes(self.view, self._column(table, self.target), first)
-        check_target(self.view, y, first)
+        check_target(self.view, y, self.counts, first)
         y.flags.writeable = False
         return y
 
@@ -109,6 +111,7 @@ def settle_stored(
     by: str | None,
     labels: Sequence[str],
     reference: Any,
+    counts: bool,
 ) -> Settled:
     """Rows that are read tile by tile: what must be known of all of them is gathered first."""
     check_class(by, [name for name in store.names if name != target])
@@ -116,7 +119,7 @@ def settle_stored(
         raise ArgumentError("by='class' is for classification; the model is of regression.")
     asides = [target, *([by] if by not in (None, "class") else [])]
     columns = tuple(dict.fromkeys([*labels, *map(str, asides)]))
-    settle = Settler(view, columns, tuple(labels), target, by)
+    settle = Settler(view, columns, tuple(labels), target, by, counts)
     if view.task == "classification" and view.classes is None:
         found = [
             np.asarray(

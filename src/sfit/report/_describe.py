@@ -462,4 +462,5 @@ def _versions(run: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _seconds(value: Any) -> str:
     """A time; `run` is not checked when it is read from a file, and may hold anything."""
-    return f"{value:.2f} s" if isinstance(value, int | float) else "unknown"
+    known = isinstance(value, int | float) and abs(value) < 10**12
+    return f"{value:.2f} s" if known else "unknown"

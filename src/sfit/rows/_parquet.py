@@ -69,12 +69,16 @@ class ParquetStore:
         unified = {name: self.categories[name] for name in columns if name in self.dictionaries}
         first = int(np.searchsorted(self.starts, start, "right")) - 1
         skip = start - self.starts[first]
-        for _, of_file in groupby(self.blocks[first:], key=lambda block: block.path):
+        for path, of_file in groupby(self.blocks[first:], key=lambda block: block.path):
             for table in _read_file(list(of_file), columns):
                 if skip >= table.num_rows:
                     skip -= table.num_rows
                     continue
-                frame = table.slice(skip).to_pandas()
+                try:
+                    frame = table.slice(skip).to_pandas()
+                except (ValueError, TypeError, KeyError, AttributeError) as error:
+                    # What pandas noted of its columns is JSON inside the file, and may be damaged.
+                    raise DataError(f"X cannot be read: {path!r}: {error}") from error
                 for name, known in unified.items():
                     # Not astype, to which the same categories in another order are the same.
                     frame[name] = frame[name].cat.set_categories(known)
