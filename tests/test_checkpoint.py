@@ -211,7 +211,7 @@ def test_other_refits_are_refused_with_what_differs(frame, tmp_path):
         ((LinearRegression(positive=True), X, y, X_test, y_test), "the model was"),
         ((plain, X, y + 1, X_test, y_test), "the training rows"),
         ((plain, X, y, X_test, y_test + 1), "the test rows"),
-        ((plain, X, y, X_test[::-1], y_test), "the test rows"),
+        ((plain, X, y, X_test + 1.0, y_test), "the test rows"),
     ):
         with pytest.raises(CheckpointError, match=word):
             sfit.loco_significance(*call, checkpoint=file)

@@ -415,6 +415,6 @@ def test_a_bracket_that_misses_is_asked_again(frame, models, tmp_path, monkeypat
     model, target = models["boosting"]
     expected = sfit.feature_significance(model, frame, target)
     monkeypatch.setattr(_engine, "ROOM", 0.001)
-    monkeypatch.setattr("sfit._select.SORTED_ROWS", 4)
+    monkeypatch.setattr("sfit._select.KEPT_VALUES", 4)
     found = sfit.feature_significance(model, write(frame, tmp_path, "one file"), target)
     assert content(found) == content(expected)

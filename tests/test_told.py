@@ -126,8 +126,8 @@ def test_another_value_is_another_run(function, argument, tmp_path):
     """The refusal names what differs, what it was and what it is."""
     value, what = TOLD[function][argument]
     call = {"checkpoint": tmp_path / "run.sqlite", "checkpoint_key": "one", **CALLS[function]}
-    if argument == "validation":
-        # Only these rows choose beta; the level is one at which some beta is small enough.
+    if function is sfit.feature_significance and argument in ("validation", "random_model"):
+        # They serve the choice of beta; the level is one at which some beta is small enough.
         call |= {"beta": "auto", "alpha": 0.4}
     if argument in ("model", "estimator"):
         # Whoever gives a key answers for the model.
