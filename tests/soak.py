@@ -419,7 +419,7 @@ def agree(result, other, y, rounded):
     a, b = result.table, other.table
     assert a["term"].tolist() == b["term"].tolist(), "sets"
     ends = a[["statistic", "ci_low", "ci_high"]].to_numpy()
-    ends[~np.isfinite(ends)] = 0.0
+    ends = np.where(np.isfinite(ends), ends, 0.0)
     scale = np.abs(ends).max() + np.abs(y).max()
     # A coefficient of 1e-17 is an effect, smaller than what sums inside the model are rounded to.
     told = np.abs(ends).max(axis=1) > 1e-9 * scale
