@@ -51,6 +51,7 @@ from sfit.exceptions import BetaError, DataError, SFITWarning
 LIBRARIES_OWN = {
     "__array__ implementation doesn't accept": DeprecationWarning,  # Keras on torch, on NumPy 2
     "A worker stopped while some jobs": UserWarning,  # joblib, of a process it starts anew
+    "`sklearn.utils.parallel.delayed` should": UserWarning,  # forests in two threads: its own race
 }
 TAKE_MISSING = ("histogram", "lightgbm", "xgboost", "catboost", "function")
 NO_RANDOM_COPIES = ("function", "neighbours", "onnx")

@@ -429,6 +429,41 @@ def test_a_closing_activation_bends_the_polyline(slope):
     assert fast.tests[0].n_positive == 3_000
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("sentinel", [1e6, 1e10, 1e12, 1e13, -1e13])
+def test_one_value_far_out_does_not_blur_the_others(sentinel):
+    """Knots that are close beside it are rounding; then the route is given up, and that is told."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 4))
+    y = 2 * np.abs(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=2_000)
+    model = MLPRegressor(hidden_layer_sizes=(20, 10), max_iter=60, random_state=0).fit(X, y)
+    X[7, 0] = sentinel
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sfit.exceptions.SFITWarning)
+        fast, slow = (
+            sfit.feature_significance(model, X, y, reference="median", fast=one)
+            for one in (True, False)
+        )
+    close(fast, slow, len(y))
+
+
+def test_an_infinite_value_has_no_polyline():
+    """Where the model takes one, it is asked for the column; without a word."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    X = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float32)
+    X[300, 0] = np.inf
+    net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    net = torch.nn.Sequential(torch.nn.Hardtanh(-3, 3), net)
+    linear = torch.nn.Sequential(torch.nn.Linear(3, 1))
+    with torch.no_grad():
+        linear[0].weight[0, 0] = 0
+    fast, slow, _ = both(net, X, X[:, 1], reference=0.0)
+    assert fast == slow
+    with pytest.raises(sfit.exceptions.ModelError, match="row 300 is not finite"):
+        both(linear, X, X[:, 1], reference=0.0)
+
+
 def test_small_probabilities_of_single_precision():
     """A rare event: what the network computes in doubles is not lost beside a probability of 1."""
     torch = pytest.importorskip("torch")
@@ -479,7 +514,7 @@ def test_both_sides_of_a_contrast_share_their_arithmetic():
     ]
     route, routed = predictions.prepare(asked, problem.rows.first, len(y), 2**-52)
     assert route == "polyline and update"
-    assert [(c.base.by, c.full.by) for c in routed] == [
+    assert [(c.base.arithmetic, c.full.arithmetic) for c in routed] == [
         ("polyline", "polyline"),
         ("update", "update"),
         ("model", "model"),

@@ -22,7 +22,7 @@ from sfit.rows import hash_table
 if TYPE_CHECKING:
     from sfit.problem import Problem
 
-FORMAT = "1"
+FORMAT = "2"
 
 
 class Checkpoint:

@@ -30,9 +30,9 @@ class Reveal:
     """The fitted model, with the features of `shown` as observed and the others frozen."""
 
     shown: Term
-    by: str = "model"
-    """Whose arithmetic: the model's own, or that of a route which computes it anew, in other steps.
-    Both sides of a contrast share it, so that rounding cannot tell them apart.
+    arithmetic: Literal["model", "polyline", "update"] = "model"
+    """The model's own, or that of a route which computes it anew, in other steps. Both sides of a
+    contrast share it, so that rounding cannot tell them apart.
     """
 
 

@@ -62,7 +62,7 @@ def gather(
     pending, room = list(range(len(questions))), ROOM
     while pending:
         asked = [questions[number] for number in pending]
-        stage = f"{label}, stage {len(evaluation.stages)}, room {room:g}"
+        stage = f"{label}, {route}, stage {len(evaluation.stages)}, room {room:g}"
         if len(pending) < len(questions):
             # Which brackets missed depends on the rounds, and so on the number of workers.
             stage += f", questions {blake2b(repr(pending).encode(), digest_size=8).hexdigest()}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from itertools import islice
@@ -11,7 +12,7 @@ from joblib import Parallel, cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
-from sfit._contrast import Side
+from sfit._contrast import Reveal, Side
 from sfit._differences import Evaluation
 from sfit._payload import Payload, Shared
 
@@ -46,14 +47,17 @@ def workers(n_jobs: int | None, hint: Mapping[str, str]) -> Iterator[Run]:
 
 @contextmanager
 def limit_threads(payload: Payload, sides: Set[Side], n_jobs: int | None) -> Iterator[None]:
-    """While several threads ask the model, linear algebra starts no more than there are cores."""
+    """While several threads run a network or any model, linear algebra keeps to the cores."""
     n_workers = effective_n_jobs(n_jobs)
     if n_workers == 1 or not isinstance(payload, Shared):
         yield
         return
     evaluation: Evaluation = payload.value[0]
-    if sides <= evaluation.predictions.prepared.keys():
+    updates = any(isinstance(s, Reveal) and s.arithmetic == "update" for s in sides)
+    if sides <= evaluation.predictions.prepared.keys() and not updates:
         yield
         return
-    with ThreadpoolController().limit(limits=max(1, cpu_count() // n_workers), user_api="blas"):
+    limits = max(1, cpu_count() // n_workers)
+    # scikit-learn's forests set the filters of warnings in every thread, and may leave them so.
+    with warnings.catch_warnings(), ThreadpoolController().limit(limits=limits, user_api="blas"):
         yield

@@ -4,7 +4,7 @@ Threads share it. Another process, here or on another machine, gets it as one ar
 joblib's backends recognise: loky maps it into memory, Dask scatters it. (Dask does not see the true
 size of a fitted estimator, and would send it with every task; Ray's backend would do so with any
 array, so that it is put into Ray's own store.) It is unpickled once per process.
-Where every side has a table or a polyline of its own, the model itself stays at home.
+Where every side has a function of its own, the model itself stays at home.
 """
 
 from __future__ import annotations

@@ -20,6 +20,9 @@ from sfit.rows import Tile, column_values
 
 Array = npt.NDArray[Any]
 
+ROWS_AT_ONCE = 8_192
+"""Rows that go through the layers together: a whole tile of wide layers takes too much memory."""
+
 SMOOTH = {"tanh": np.tanh, "logistic": expit}
 
 
@@ -42,27 +45,28 @@ class FirstLayerUpdate:
     dtype: np.dtype[Any]
 
     def __call__(self, tile: Tile) -> Prediction:
-        """Run the network on the rows of a tile."""
+        """Run the network on the rows of a tile, block by block."""
+        finished = [self._block(tile, first) for first in range(0, len(tile), ROWS_AT_ONCE)]
+        return Prediction(np.concatenate(finished), None, len(tile))
+
+    def _block(self, tile: Tile, first: int) -> Array:
         weights, _, activation = self.network.layers[0]
+        rows = slice(first, min(first + ROWS_AT_ONCE, len(tile)))
         # Nothing revealed is a product with no columns: the same steps, for the same rounding.
-        moved = np.empty((len(tile), len(self.columns)), dtype=weights.dtype)
+        moved = np.empty((rows.stop - first, len(self.columns)), dtype=weights.dtype)
         for number, column in enumerate(self.columns):
-            moved[:, number] = column_values(tile.X, column) - self.reference[number]
+            moved[:, number] = column_values(tile.X, column)[rows] - self.reference[number]
         z = _activated(self.start + moved @ weights[list(self.columns)], activation)
         for weights, bias, activation in self.network.layers[1:]:
             z = _activated(z @ weights + bias, activation)
         raw = z[:, 0] if z.shape[1] == 1 else z
-        finished = finish(raw, self.network.output, self.dtype)
-        return Prediction(finished, None, len(tile))
+        return finish(raw, self.network.output, self.dtype)
 
 
-def make_update(
-    network: Dense, reference: Array, columns: tuple[int, ...], dtype: np.dtype[Any]
-) -> FirstLayerUpdate:
-    """Prepare the update of the first layer for some revealed columns."""
+def first_layer_at(network: Dense, reference: Array) -> Array:
+    """What goes into the first activations at the reference."""
     weights, bias, _ = network.layers[0]
-    start = (reference @ np.asarray(weights, dtype=np.float64) + bias).astype(weights.dtype)
-    return FirstLayerUpdate(columns, reference[list(columns)], start, network, dtype)
+    return (reference @ np.asarray(weights, dtype=np.float64) + bias).astype(weights.dtype)
 
 
 def _activated(z: Array, activation: str) -> Array:

@@ -41,7 +41,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Constant:
-    """A side that reveals nothing: all rows are one row, and the model is asked for it once."""
+    """A side that reveals nothing: all rows are one row, and one prediction serves them all."""
 
     values: Array
 

@@ -101,7 +101,7 @@ def make_polylines(
     """What a piecewise linear network is at the reference, and along some columns, in doubles.
 
     `spans` are the ranges of the columns: bends outside them do not matter. Knots of many columns
-    go through a layer together, as many as the memory budget allows.
+    go through a layer together, as many as the cache holds.
     """
     layers = [
         _Layer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sfit._features import Features
 from sfit.models import Dense, ModelView, Trees
 from sfit.restrict._cells import SparseCells
 from sfit.restrict._direct import CALL_BYTES
-from sfit.restrict._first_layer import is_computable, make_update
+from sfit.restrict._first_layer import FirstLayerUpdate, first_layer_at, is_computable
 from sfit.restrict._forest import TreeByTree
 from sfit.restrict._prediction import Restricted
 from sfit.restrict._relu import is_piecewise_linear, make_polylines
@@ -28,7 +28,7 @@ class Route(NamedTuple):
     contrasts: list[Contrast]
     """As asked, each side with the arithmetic that computes it."""
     functions: dict[Reveal, Restricted]
-    """Of sides that were not prepared before; the model itself is asked for all others."""
+    """Of sides that were not prepared before; without one, the model itself is asked."""
 
 
 def fast_route(
@@ -56,11 +56,11 @@ def fast_route(
     numeric = not is_frame(features.reference) and features.reference.dtype != object
     if not isinstance(structure, Dense) or not numeric:
         return Route("direct", list(contrasts), {})
-    routed = [_computed(structure, features, contrast) for contrast in contrasts]
+    routed = [_with_arithmetic(structure, features, contrast) for contrast in contrasts]
     sides = list(_new(routed, prepared))
-    functions = _updates(structure, features, [side for side in sides if side.by == "update"])
-    functions |= _polylines(structure, features, [side for side in sides if side.by == "polyline"])
-    used = {c.full.by for c in routed if isinstance(c.full, Reveal)} - {"model"}
+    functions = _updates(structure, features, [s for s in sides if s.arithmetic == "update"])
+    functions |= _polylines(structure, features, [s for s in sides if s.arithmetic == "polyline"])
+    used = {c.full.arithmetic for c in routed if isinstance(c.full, Reveal)} - {"model"}
     return Route(" and ".join(sorted(used)) or "direct", routed, functions)
 
 
@@ -70,29 +70,36 @@ def _new(contrasts: Sequence[Contrast], prepared: Mapping[Side, Restricted]) -> 
     return (s for s in sides if isinstance(s, Reveal) and s not in prepared)
 
 
-def _computed(network: Dense, features: Features, contrast: Contrast) -> Contrast:
-    """The contrast with the arithmetic of its larger side, the full one, in both."""
+def _with_arithmetic(network: Dense, features: Features, contrast: Contrast) -> Contrast:
+    """The contrast with the arithmetic that suits its full side in both.
+
+    Along a column that is infinite somewhere there is no polyline.
+    """
     base, full = contrast.base, contrast.full
     if not (isinstance(base, Reveal) and isinstance(full, Reveal)):
         return contrast
-    by, columns = "model", features.shown(full.shown)
+    arithmetic: Literal["model", "polyline", "update"] = "model"
+    columns = features.shown(full.shown)
     if columns and not features.missing.intersection(columns):
         (inputs, units), *later = (weights.shape for weights, *_ in network.layers)
         rest = sum(before * after for before, after in later)
         if len(columns) == 1 and is_piecewise_linear(network):
-            by = "polyline"
+            arithmetic = "polyline" if np.isfinite(features.spans[columns[0]]).all() else "model"
         elif is_computable(network) and 2 * (len(columns) * units + rest) < inputs * units + rest:
-            by = "update"
-    return replace(contrast, base=replace(base, by=by), full=replace(full, by=by))
+            arithmetic = "update"
+    base, full = (replace(side, arithmetic=arithmetic) for side in (base, full))
+    return replace(contrast, base=base, full=full)
 
 
 def _updates(
     network: Dense, features: Features, sides: Sequence[Reveal]
 ) -> dict[Reveal, Restricted]:
-    reference, dtype = _frozen(network, features)
+    reference, dtype = _reference_and_dtype(network, features)
+    start = first_layer_at(network, reference)
+    columns = [tuple(features.shown(side.shown)) for side in sides]
     return {
-        side: make_update(network, reference, tuple(features.shown(side.shown)), dtype)
-        for side in sides
+        side: FirstLayerUpdate(own, reference[list(own)], start, network, dtype)
+        for side, own in zip(sides, columns, strict=True)
     }
 
 
@@ -102,7 +109,7 @@ def _polylines(
     """Each side reveals one column, or it is their base and reveals none."""
     if not sides:
         return {}
-    reference, dtype = _frozen(network, features)
+    reference, dtype = _reference_and_dtype(network, features)
     along = {side: column for side in sides for column in features.shown(side.shown)}
     columns = list(along.values())
     spans = [features.spans[column] for column in columns]
@@ -112,6 +119,8 @@ def _polylines(
     return functions
 
 
-def _frozen(network: Dense, features: Features) -> tuple[np.ndarray[Any, Any], np.dtype[Any]]:
+def _reference_and_dtype(
+    network: Dense, features: Features
+) -> tuple[np.ndarray[Any, Any], np.dtype[Any]]:
     """The reference in doubles, and the float type of the network."""
     return np.asarray(features.reference[0], dtype=np.float64), network.layers[0][0].dtype
