@@ -423,6 +423,21 @@ def test_the_warning_points_at_the_call():
     assert seen[0].filename == __file__
 
 
+def test_an_index_in_another_order_is_told():
+    """Rows are matched by position, whatever their labels say."""
+    X, y = few_rows()
+    target = pd.Series(np.asarray(y), index=X.index[::-1])
+    with pytest.warns(sfit.exceptions.SFITWarning, match=r"^y and X have the same index in anot"):
+        sfit.choose_beta(
+            lambda rows: rows["a"].to_numpy(),
+            X,
+            target,
+            n_models=1,
+            max_beta=1.0,
+            random_model=lambda rng: lambda rows: rows["a"].to_numpy(),
+        )
+
+
 def test_rows_are_set_aside_at_random():
     """A quarter of 40 rows chooses, by the seed; the others are tested, in their order."""
     X, y = few_rows()
