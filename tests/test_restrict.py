@@ -447,6 +447,24 @@ def test_one_value_far_out_does_not_blur_the_others(sentinel):
     close(fast, slow, len(y))
 
 
+def test_predictions_that_are_hardly_any_are_rounding():
+    """A network without biases that is cut off at its end: next to 0 its route is not given up."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=40) > 1, np.round(rng.normal(size=40), 1)])
+    y = 1 + rng.normal(size=40)
+    for seed in range(40):
+        torch.manual_seed(seed)
+        sizes = [2, 8, 6, 1]
+        layers = [
+            layer
+            for before, units in pairwise(sizes)
+            for layer in (torch.nn.Linear(before, units, bias=False), torch.nn.ReLU())
+        ]
+        _, _, routes = both(torch.nn.Sequential(*layers), X, y, reference=0.0)
+        assert routes[0] == "polyline"
+
+
 def test_an_infinite_value_has_no_polyline():
     """Where the model takes one, it is asked for the column; without a word."""
     torch = pytest.importorskip("torch")

@@ -22,8 +22,8 @@ VERIFIED_ROWS, VERIFIED_CELLS = 16, 32
 
 ROUNDING_POWER = 0.6
 """A network computed in other steps may differ from itself by this power of the rounding unit, as
-a share of the prediction, or of a usual one where it is small: 4e-10 in double precision, 7e-5 in
-single. A wrong structure differs by more.
+a share of the prediction, or of what is usual where it is small: 4e-10 in double precision, 7e-5
+in single. A wrong structure differs by more.
 """
 
 
@@ -53,8 +53,11 @@ def reproduces(
                 return False
             gaps.append(_size(ours - theirs))
             sizes.append(_size(theirs))
-        # One row that is far out must not excuse the others.
+        # One row that is far out must not excuse the others; nor must all be right to the last bit
+        # where the model predicts next to nothing beside what it is to predict.
         usual = max(float(np.median(of_side)) for of_side in sizes)
+        if view.task == "regression":
+            usual = max(usual, float(np.median(np.abs(tile.y))))
         room = 0.0 if own else unit**ROUNDING_POWER
         if not (np.array(gaps) <= room * np.maximum(np.array(sizes), usual)).all():
             return False
