@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 import tempfile
 import time
 import traceback
@@ -48,11 +49,14 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import sfit
 from sfit.exceptions import BetaError, DataError, SFITWarning
 
-LIBRARIES_OWN = {
-    "__array__ implementation doesn't accept": DeprecationWarning,  # Keras on torch, on NumPy 2
-    "A worker stopped while some jobs": UserWarning,  # joblib, of a process it starts anew
-    "`sklearn.utils.parallel.delayed` should": UserWarning,  # forests in two threads: its own race
-}
+LIBRARIES_OWN = (
+    "__array__ implementation doesn't accept",  # Keras on torch, on NumPy 2
+    "A worker stopped while some jobs",  # joblib, of a process it starts anew
+    "`sklearn.utils.parallel.delayed` should",  # forests in two threads: its own race
+)
+"""How warnings begin that libraries make of their own doings, whoever calls them. Known by their
+text: a filter would not last, since forests in threads set the filters of warnings.
+"""
 TAKE_MISSING = ("histogram", "lightgbm", "xgboost", "catboost", "function")
 NO_RANDOM_COPIES = ("function", "neighbours", "onnx")
 ROUNDED = ("linear", "pipeline", "network", "torch", "skorch", "keras", "onnx")
@@ -493,6 +497,23 @@ def resident():
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+def sorted_out(told, counts):
+    """Count warnings by what they say; the texts of those that should not have been."""
+    for warning in told:
+        text = str(warning.message)
+        # Numbers and names differ from run to run.
+        kind = re.sub(r"\d[\d.,e+-]*|'[^']*'", "_", text)[:60]
+        if issubclass(warning.category, SFITWarning):
+            counts["warning of sfit", kind] += 1
+            if "does not reproduce" in text:
+                yield text
+        elif any(text.startswith(own) for own in LIBRARIES_OWN):
+            counts["warning of a library's own", kind] += 1
+        else:
+            counts["warnings unhandled"] += 1
+            yield f"{warning.category.__name__}: {text}"[:300]
+
+
 def soak(seconds, seed):
     """Runs until the time is up; prints a line per minute, and a summary."""
     started, counts, faults, memory = time.monotonic(), Counter(), [], []
@@ -507,24 +528,15 @@ def soak(seconds, seed):
                 minute += 1
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
-                for text, category in LIBRARIES_OWN.items():
-                    warnings.filterwarnings("ignore", text, category)
                 try:
                     run(seed, number, folder, counts)
                 except Exception as error:
                     faults.append(f"run {number}: {type(error).__name__}: {error}")
                     print(faults[-1], traceback.format_exc(limit=-3), sep="\n", flush=True)
-            heard = {}
-            for warning in told:
-                ours = issubclass(warning.category, SFITWarning)
-                counts["warnings of sfit" if ours else "warnings unhandled"] += 1
-                if ours and "does not reproduce" in str(warning.message):
-                    faults.append(f"run {number}: {warning.message}")
-                    print(faults[-1], flush=True)
-                if not ours:
-                    heard[f"{warning.category.__name__}: {warning.message}"[:300]] = number
-            for text, where in heard.items():
-                print(f"run {where}: {text}", flush=True)
+            for text in dict.fromkeys(sorted_out(told, counts)):
+                print(f"run {number}: {text}", flush=True)
+                if "does not reproduce" in text:
+                    faults.append(text)
             number += 1
     gc.collect()
     memory.append(resident())
