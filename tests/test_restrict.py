@@ -31,7 +31,7 @@ from sfit.problem import pose
 from sfit.restrict import fast_route
 from sfit.restrict._cells import Cells
 from sfit.restrict._forest import TreeByTree
-from sfit.restrict._lookup import make_lookup
+from sfit.restrict._lookup import ALL_BINS, make_lookup
 from sfit.restrict._relu import _run_down
 from sfit.restrict._trees import make_cells
 
@@ -63,8 +63,11 @@ def test_lookup_on_many_edges(m, spread):
     values = values[~np.isnan(values)]
     edges = edges[~np.isnan(edges)]
     for strict, side in ((False, "left"), (True, "right")):
-        cells = make_lookup(edges, strict=strict)(values)
-        np.testing.assert_array_equal(cells, np.searchsorted(edges, values, side=side))
+        for together in (1, 2_000, 10**6):
+            lookup = make_lookup(edges, strict=strict, together=together)
+            np.testing.assert_array_equal(lookup(values), np.searchsorted(edges, values, side=side))
+            held = 0 if lookup.cells is None else len(lookup.cells)
+            assert held * together <= ALL_BINS
 
 
 def regression(n=4_000, width=6, seed=0):
@@ -281,6 +284,60 @@ def test_a_forest_in_threads_behind_a_sparse_encoder():
     assert fast == slow
 
 
+@pytest.mark.parametrize("kind", [pd.Categorical, lambda months: months.astype(str)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeRegressor(max_depth=2, random_state=0),
+        RandomForestRegressor(5, max_depth=2, random_state=0),
+        RandomForestRegressor(3, random_state=0),
+        HistGradientBoostingRegressor(max_iter=3, max_leaf_nodes=4, categorical_features=None),
+    ],
+)
+def test_a_category_that_is_read_as_a_number(kind, model):
+    """Hidden, it goes where its number goes, not where a missing value does."""
+    rng = np.random.default_rng(1)
+    n = 20_000
+    month = np.where(rng.uniform(size=n) < 0.2, 1, rng.integers(2, 13, n))
+    x = rng.normal(size=n)
+    y = np.where(month == 1, 20 + 12 * (x > 1.8), np.where(x > 0, 1, -1))
+    y = y + 0.1 * rng.normal(size=n)
+    X = pd.DataFrame({"month": kind(month), "x": x})
+    model = clone(model).fit(X[:10_000], y[:10_000])
+    fast, slow, routes = both(model, X[10_000:], y[10_000:], beta=0)
+    assert fast == slow
+    assert fast.table["n_positive"][1] > 0
+    assert routes[0] == "cells"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeRegressor(max_depth=3),
+        RandomForestRegressor(20, max_depth=3, max_features=0.3, random_state=0),
+    ],
+)
+def test_more_columns_than_an_array_has_dimensions(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4_000, 70))
+    y = 2 * X[:, 0] + rng.normal(size=4_000)
+    fast, slow, routes = both(clone(model).fit(X[:2_000], y[:2_000]), X[2_000:], y[2_000:])
+    assert fast == slow
+    assert routes == ["cells", "cells"]
+
+
+def test_text_in_an_array_of_objects():
+    """scikit-learn encodes it by itself; the numbers beside it have cells."""
+    rng = np.random.default_rng(0)
+    X = np.empty((3_000, 2), dtype=object)
+    X[:, 0], X[:, 1] = rng.choice(list("abc"), 3_000), rng.normal(size=3_000)
+    y = (X[:, 0] == "a") * 2.0 + X[:, 1].astype(float)
+    model = HistGradientBoostingRegressor(max_iter=5, categorical_features=[0]).fit(X, y)
+    fast, slow, _ = both(model, X, y)
+    assert fast == slow
+    assert "x1" in fast.selected
+
+
 def test_categorical_splits_go_the_direct_way():
     """A category has no thresholds: its distinct values are asked for; numbers have cells."""
     rng = np.random.default_rng(0)
@@ -339,6 +396,20 @@ def test_networks_of_scikit_learn(name):
     fast, slow, routes = both(model, X, y, beta=(0.01, 0.001), max_order=2, n_partners=2)
     close(fast, slow, len(y))
     assert routes[0] == ("update" if name == "tanh" else "polyline")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "model",
+    [LinearRegression(), MLPRegressor(hidden_layer_sizes=(20,), max_iter=20, random_state=0)],
+)
+def test_weights_of_less_precision_than_the_rows(model):
+    """Fitted in single precision, the model still computes in that of its rows."""
+    X, y = regression()
+    model = clone(model).fit(X[:2_000].astype(np.float32), y[:2_000].astype(np.float32))
+    fast, slow, routes = both(model, X, y)
+    close(fast, slow, len(y))
+    assert routes[0] == "polyline"
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -19,7 +19,7 @@ from sfit._differences import Evaluation
 from sfit._features import Features, constant_features, group_columns, positions_of, shorten
 from sfit._losses import Loss, check_loss, choose_loss
 from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
-from sfit.models import ModelView, Trees, as_view
+from sfit.models import Dense, ModelView, Trees, as_view
 from sfit.problem._columns import asides, column_or_vector, used_columns
 from sfit.problem._reference import check_reference, has_no_names, with_reference
 from sfit.problem._settled import Settled, settle_held
@@ -80,6 +80,8 @@ class Problem:
             )
         unit = float(np.finfo(output.dtype).eps)
         structure = self.view.structure
+        if isinstance(structure, Dense):
+            structure = structure.computed_in(output.dtype)
         # Trees add up leaf by leaf, each row for itself: what else is in the batch cannot matter.
         exact = isinstance(structure, Trees)
         known: dict[Side, Restricted] = {}

@@ -54,9 +54,7 @@ class Grid:
 
     def representatives(self, cells: Array) -> Iterator[tuple[int, Array]]:
         """A value of each column for some cells."""
-        steps = np.unravel_index(cells, [len(values) for values in self.values])
-        for column, values, step in zip(self.columns, self.values, steps, strict=True):
-            yield column, values[step]
+        return zip(self.columns, at_cells(cells, self.values), strict=True)
 
 
 @dataclass(frozen=True)
@@ -127,6 +125,18 @@ class SparseCells:
 
 def _is_unknown(values: Array) -> Array:
     return np.isnan(values if values.ndim == 1 else values.sum(axis=1))
+
+
+def at_cells(cells: Array, values: Sequence[Array]) -> list[Array]:
+    """A value of each column for some cells of their product; the last column runs fastest.
+
+    Columns may be more than an array of NumPy has dimensions.
+    """
+    found = []
+    for own in reversed(values):
+        cells, step = np.divmod(cells, len(own))
+        found.append(own[step])
+    return found[::-1]
 
 
 def representatives(edges: Array, strict: bool, missing: bool) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit.models import Trees
-from sfit.restrict._cells import Grid, representatives
+from sfit.restrict._cells import Grid, at_cells, representatives
 from sfit.restrict._direct import CALL_BYTES
 from sfit.restrict._prediction import Prediction
 from sfit.rows import Tile
@@ -84,8 +84,8 @@ def make_tree_by_tree(
             stride *= len(of_tree[column]) + 1
         rows = np.tile(reference, (stride, 1))
         values = [representatives(own, trees.strict, missing=False) for own in of_tree]
-        for column, own in zip(nodes, np.meshgrid(*values, indexing="ij"), strict=True):
-            rows[:, column] = own.ravel()
+        for column, own in zip(nodes, at_cells(np.arange(stride), values), strict=True):
+            rows[:, column] = own
         tables.append(trees.members[number](rows))
         if not np.isfinite(tables[-1]).all():
             return None

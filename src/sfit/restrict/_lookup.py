@@ -21,6 +21,8 @@ FEW_EDGES = 4
 BINS_PER_EDGE = 64
 LEAST_BINS, MOST_BINS = 1 << 10, 1 << 16
 """More bins leave fewer values to search for, but take time to make, and fall out of the cache."""
+ALL_BINS = 1 << 24
+"""Bins of all searches that are held together: 128 MB."""
 
 _SEARCH = -1
 
@@ -66,13 +68,13 @@ class Lookup:
         return np.searchsorted(self.edges, values, "right" if self.strict else "left")
 
 
-def make_lookup(edges: Array, *, strict: bool, missing: bool = False) -> Lookup:
-    """Prepare the search among sorted, distinct edges."""
+def make_lookup(edges: Array, *, strict: bool, missing: bool = False, together: int = 1) -> Lookup:
+    """Prepare the search among sorted, distinct edges; `together` are held with it, and share."""
     dtype = edges.dtype.type
     m = len(edges)
-    if m <= FEW_EDGES:
+    n_bins = min(max(BINS_PER_EDGE * m, LEAST_BINS), MOST_BINS, ALL_BINS // together)
+    if m <= FEW_EDGES or n_bins < LEAST_BINS:
         return Lookup(edges, strict, missing)
-    n_bins = min(max(BINS_PER_EDGE * m, LEAST_BINS), MOST_BINS)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         # One bin more on either side, so that values beyond the edges share none with an edge.
         width = (edges[-1] - edges[0]) / dtype(n_bins - 3)

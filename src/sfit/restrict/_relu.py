@@ -129,7 +129,7 @@ def make_polylines(
             knots = _bend(knots, bent.share, layer)
         knots = _bend(knots, layers[-1].share, None)
         for column, origin, (least, most), piece in zip(
-            batch, origins.tolist(), ends.tolist(), _pieces(knots, base), strict=True
+            batch, origins.tolist(), ends.tolist(), _pieces(knots, base, len(columns)), strict=True
         ):
             lines.append(Polyline(column, origin, (least, most), *piece, network.output, dtype))
     raw = base if len(base) == 1 else base[None]
@@ -221,9 +221,10 @@ def _bend(knots: _Knots, share: float, following: _Layer | None) -> _Knots:
     return _Knots(owner[order], x[order], np.concatenate(outputs)[order])
 
 
-def _pieces(knots: _Knots, base: Array) -> Iterator[tuple[Lookup, Array, Array]]:
+def _pieces(knots: _Knots, base: Array, together: int) -> Iterator[tuple[Lookup, Array, Array]]:
     """The search among the knots of each column, and an intercept and a slope between them.
 
+    So many searches are held `together`, those of other batches among them.
     Every polyline goes through the base: a row at the reference must not differ in its last bit.
     """
     owner, x, values = knots
@@ -243,7 +244,7 @@ def _pieces(knots: _Knots, base: Array) -> Iterator[tuple[Lookup, Array, Array]]
     for first, last in pairwise(bounds.tolist()):
         own = slice(first, last - 1)
         lookup, levels, rises = (
-            make_lookup(x[first + 1 : last - 1], strict=False),
+            make_lookup(x[first + 1 : last - 1], strict=False, together=together),
             intercepts[own],
             slopes[own],
         )

@@ -7,6 +7,7 @@ Collect their thresholds, ask the model for one representative of each cell, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,17 +48,20 @@ def make_cells(
     """
     plans: list[_Plan] = []
     tables: dict[Reveal, Restricted] = {}
-    reference = _numbers(trees, features.reference)
-    reached = reachable_splits(trees, reference, [features.shown(side.shown) for side in sides])
+    reference, is_known = _numbers(trees, features.reference)
+    reached = reachable_splits(
+        trees, reference, is_known, [features.shown(side.shown) for side in sides]
+    )
     for side, nodes in zip(sides, reached, strict=True):
-        if nodes is None or not all(_is_numeric(features.reference, column) for column in nodes):
+        if nodes is None or not is_known[list(nodes)].all():
             continue
-        grid = _grid(trees, features, nodes)
+        grid = _grid(trees, features, nodes, len(sides) * len(nodes))
         if grid.n_cells * ROWS_PER_CELL <= n:
             plans.append(_Plan(side, grid))
             continue
         large: SparseCells | TreeByTree | None = None
-        if n > STACK_ROWS and trees.members and not features.missing.intersection(nodes):
+        alone = trees.members and is_known.all() and not features.missing.intersection(nodes)
+        if n > STACK_ROWS and alone:
             large = make_tree_by_tree(trees, reference, grid, nodes, n // ROWS_PER_CELL, room)
         elif n > STACK_ROWS and grid.n_cells <= min(CELLS_PER_ROW * n, room):
             large = SparseCells(side, grid, view, features)
@@ -77,7 +81,8 @@ def make_cells(
     return tables
 
 
-def _grid(trees: Trees, features: Features, nodes: Mapping[int, Array]) -> Grid:
+def _grid(trees: Trees, features: Features, nodes: Mapping[int, Array], together: int) -> Grid:
+    """The cells of the columns of some splits; so many searches are held `together`."""
     of_columns = [
         (np.unique(trees.threshold[own]), column in features.missing)
         for column, own in nodes.items()
@@ -85,14 +90,15 @@ def _grid(trees: Trees, features: Features, nodes: Mapping[int, Array]) -> Grid:
     return Grid(
         columns=tuple(nodes),
         lookups=tuple(
-            make_lookup(own, strict=trees.strict, missing=some) for own, some in of_columns
+            make_lookup(own, strict=trees.strict, missing=some, together=together)
+            for own, some in of_columns
         ),
         values=tuple(representatives(own, trees.strict, some) for own, some in of_columns),
     )
 
 
 def reachable_splits(
-    trees: Trees, reference: Array, sides: Sequence[Sequence[int]]
+    trees: Trees, reference: Array, is_known: Array, sides: Sequence[Sequence[int]]
 ) -> list[dict[int, Array] | None]:
     """For each side and each of its columns, the splits that a row can still meet.
 
@@ -103,9 +109,10 @@ def reachable_splits(
     at_node = reference[np.maximum(trees.feature, 0)]
     with np.errstate(invalid="ignore"):
         below = at_node < trees.threshold if trees.strict else at_node <= trees.threshold
-    # Where a hidden category would go is not recorded: both ways only makes more cells.
-    goes_left = np.where(np.isnan(at_node), trees.missing_left, below) | trees.categorical
-    goes_right = ~np.where(np.isnan(at_node), trees.missing_left, below) | trees.categorical
+    # Where a hidden category goes is not known: both ways only makes more cells.
+    either = trees.categorical | ~is_known[np.maximum(trees.feature, 0)]
+    goes_left = np.where(np.isnan(at_node), trees.missing_left, below) | either
+    goes_right = ~np.where(np.isnan(at_node), trees.missing_left, below) | either
 
     found: list[dict[int, Array] | None] = []
     for start in range(0, len(sides), SIDES_AT_ONCE):
@@ -165,14 +172,21 @@ def _filled(view: ModelView, reference: Table, plans: Sequence[_Plan]) -> dict[R
     }
 
 
-def _numbers(trees: Trees, reference: Table) -> Array:
-    """The reference in the trees' float type; of a category, what it is does not matter."""
+def _numbers(trees: Trees, reference: Table) -> tuple[Array, Array]:
+    """The reference in the trees' float type, and which of its columns are numbers.
+
+    What number a category or a text is to the model, its library knows.
+    """
+    columns = range(reference.shape[1])
+    is_known = np.array([_is_numeric(reference, column) for column in columns], dtype=bool)
     values = [
-        float(column_values(reference, column)[0]) if _is_numeric(reference, column) else np.nan
-        for column in range(reference.shape[1])
+        float(column_values(reference, column)[0]) if known else np.nan
+        for column, known in zip(columns, is_known, strict=True)
     ]
-    return np.asarray(values, dtype=trees.dtype)
+    return np.asarray(values, dtype=trees.dtype), is_known
 
 
 def _is_numeric(reference: Table, column: int) -> bool:
-    return not is_frame(reference) or is_number(reference.schema[reference.columns[column]])
+    if is_frame(reference):
+        return is_number(reference.schema[reference.columns[column]])
+    return reference.dtype != object or isinstance(reference[0, column], Real)
