@@ -3,9 +3,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 
+import sfit
 from models.walk import assert_same_leaves, assert_sound, assert_view, probes
-from sfit.exceptions import ModelError
+from sfit.exceptions import ModelError, SFITWarning
 from sfit.models import as_view
 
 lgb = pytest.importorskip("lightgbm")
@@ -110,6 +112,32 @@ def test_values_next_to_zero_are_zero():
     near = [np.nextafter(side * zero, towards) for side in (-1, 1) for towards in (-1, 0, 1)]
     points = np.array([*near, -zero, zero, 0, -1e-40, 1e-40, -1e-30, 1e-30, np.nan, -1, 1])[:, None]
     assert_same_leaves(view.structure, points, view.booster.predict(points, pred_leaf=True))
+
+
+def one_hot(n_categories, rng, n=4_000):
+    """Dummies of a feature that does not matter, one that does, and a target."""
+    zones = rng.integers(n_categories, size=n)
+    X = np.column_stack([np.eye(n_categories)[zones], rng.normal(size=n)])
+    return X, 2 * X[:, -1] + rng.normal(size=n)
+
+
+def test_hidden_dummies_that_are_taken_for_one_are_told(recwarn):
+    """Other libraries split halfway, where a mean is as good as 0."""
+    X, y = one_hot(8, np.random.default_rng(0))
+    groups = {"zone": range(8)}
+    model = lgb.LGBMRegressor(n_estimators=30, verbose=-1, n_jobs=1).fit(X, y)
+    with pytest.warns(SFITWarning, match=r"take 8 hidden dummies for 1, though a row has 1 .*zone"):
+        sfit.feature_significance(model, X, y, groups=groups)
+    recwarn.clear()
+    sfit.feature_significance(model, X, y, groups=groups, reference="median")
+    sfit.feature_significance(model, X, y, always_on=range(8))
+    halfway = HistGradientBoostingRegressor(max_iter=30).fit(X, y)
+    sfit.feature_significance(halfway, X, y, groups=groups)
+    # Of one dummy, a 1 is as good a base as a 0.
+    one = [0, 8]
+    model = lgb.LGBMRegressor(n_estimators=30, verbose=-1, n_jobs=1).fit(X[:, one], y)
+    sfit.feature_significance(model, X[:, one], y)
+    assert not [str(told.message) for told in recwarn if told.category is SFITWarning]
 
 
 def test_early_stopping_is_respected_as_the_library_does():

@@ -21,6 +21,7 @@ from sfit._losses import Loss, check_loss, choose_loss
 from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
 from sfit.models import Dense, ModelView, Trees, as_view
 from sfit.problem._columns import asides, column_or_vector, used_columns
+from sfit.problem._dummies import base_of_dummies
 from sfit.problem._reference import check_reference, has_no_names, with_reference
 from sfit.problem._settled import Settled, settle_held
 from sfit.problem._settled_stored import settle_stored
@@ -82,12 +83,17 @@ class Problem:
         structure = self.view.structure
         if isinstance(structure, Dense):
             structure = structure.computed_in(output.dtype)
-        # Trees add up leaf by leaf, each row for itself: what else is in the batch cannot matter.
-        exact = isinstance(structure, Trees)
         known: dict[Side, Restricted] = {}
         if not self.features.shown(nothing.shown):
             known[nothing] = Constant(base.values)
-        noise = 0.0 if exact else rounding_noise(self.view, self.features, head)
+        if isinstance(structure, Trees):
+            # They add up leaf by leaf, each row for itself: the batch cannot matter.
+            noise = 0.0
+            doubt = base_of_dummies(structure, self.features, first.X)
+            if doubt:
+                warnings.warn(doubt, SFITWarning, stacklevel=3)
+        else:
+            noise = rounding_noise(self.view, self.features, head)
         if noise > unit**0.5 * np.abs(output).max() and not differ.any():
             warnings.warn(
                 "the model's predictions depend on which rows are predicted together: alone they "
