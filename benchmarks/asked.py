@@ -52,7 +52,8 @@ def at_most(table: Table, size: Size, most: float) -> Verdict:
     what = "`choose_beta`, 20 models," if size[0] == "choose_beta" else "first order"
     asked = f"{what} in at most {most:g} passes"
     measured = f"{found:.3g} passes" if found else None
-    if found and found > most and (one := table.find(size, "pass")):
+    one = table.find(size, "pass")
+    if found and found > most and one and "torch" in size[1]:
         each = 1000 * one["seconds"] * most / size[3] / (20 if size[0] == "choose_beta" else 1)
         measured = (
             f"{measured}. A pass is {1000 * one['seconds']:.1f} ms, which leaves {each:.2g} ms for each test: "
