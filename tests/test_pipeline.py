@@ -434,3 +434,14 @@ def test_always_on_and_groups_name_the_users_columns(fitted):
     frozen[:, [0, 1, 2, 5]] = Z[:, [0, 1, 2, 5]]
     full = np.abs(y - pipeline[-1].predict(frozen))
     assert result.tests[0].n_positive == np.count_nonzero(0.99 * base > full)
+
+
+def test_a_column_that_is_dropped_on_the_way_is_not_called_constant():
+    X, y = houses()
+    pipeline = make_pipeline(
+        make_column_transformer(("passthrough", ["area", "age"]), remainder="drop"),
+        RandomForestRegressor(n_estimators=5, random_state=0),
+    ).fit(X, y)
+    result = sfit.feature_significance(pipeline, X, y, reference=X)
+    assert result.caveats == ("dropped before the model, so never significant: 'city', 'noise'.",)
+    assert not set(result.selected) & {"city", "noise"}

@@ -131,7 +131,8 @@ def constant_features(features: Features, encoded: Table) -> tuple[list[str], li
     at_reference: list[str] = []
     elsewhere: list[str] = []
     for name, columns in zip(features.names, features.columns, strict=True):
-        if all(_is_constant(features, encoded, column) for column in columns):
+        # A feature without columns is dropped on the way to the model.
+        if columns and all(_is_constant(features, encoded, column) for column in columns):
             stands = all(
                 _stands_at(
                     column_values(features.reference, column)[0], column_values(encoded, column)

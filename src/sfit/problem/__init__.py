@@ -191,6 +191,9 @@ def pose(
         spans=spans,
     )
     caveats = []
+    dropped = [n for n, own in zip(tested.names, tested.columns, strict=True) if not own]
+    if dropped:
+        caveats.append(f"dropped before the model, so never significant: {shorten(dropped)}.")
     at_reference, elsewhere = constant_features(tested, sample)
     if at_reference:
         caveats.append(f"constant over these rows, so never significant: {shorten(at_reference)}.")
