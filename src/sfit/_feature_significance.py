@@ -144,7 +144,8 @@ def feature_significance(
         Level of every test.
     beta : float, sequence of floats or "auto", default=0.01
         The smallest relative improvement of the loss that counts; one number, or one per order.
-        `"auto"` chooses it on `validation`, or on a part of the rows that is then not tested.
+        `"auto"` chooses it on `validation`, or on a part of the rows that is then not tested, by
+        tests of single features over none, whatever is `given`.
     max_order : int, default=1
         Sets of up to so many features are tested, as long as something is left to find.
     correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, default=None
