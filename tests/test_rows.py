@@ -277,6 +277,29 @@ def test_labels_of_classes_in_a_column(data, labels):
     assert [type(part) for part in parts] == [type(label) for label in labels]
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.array,
+        lambda values: pa.chunked_array([values[:100], values[100:]]),
+        lambda values: pa.array(values).dictionary_encode(),
+    ],
+    ids=["array", "chunks", "dictionary"],
+)
+@pytest.mark.parametrize("labels", [(False, True), ("no", "yes")])
+def test_labels_of_pyarrow(data, labels, kind):
+    """Words and truth values, which pyarrow has to copy, say what a list of them says."""
+    X, y = data
+    label = np.asarray(labels)[(y > 1).astype(int)].tolist()
+    fitted = LogisticRegression().fit(X, label)
+    plain = sfit.feature_significance(fitted, X, label, by=label)
+    assert sfit.feature_significance(fitted, X, kind(label), by=kind(label)) == plain
+    with pytest.raises(DataError, match="y is missing at 1 row"):
+        sfit.feature_significance(fitted, X, kind([None, *label[1:]]))
+    with pytest.raises(DataError, match="y is missing or infinite at 1 row"):
+        sfit.feature_significance(model, X, kind([None, *y[1:].tolist()]))
+
+
 def test_labels_of_parts_keep_their_type(data):
     """Parts by a column of whole numbers are whole numbers, as in the frame."""
     X, y = data
