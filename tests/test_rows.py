@@ -405,6 +405,30 @@ REFERENCES = {
 }
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "UInt8"])
+@pytest.mark.parametrize(
+    "make",
+    [pd.DataFrame, lambda c: pl.DataFrame(pd.DataFrame(c)), pa.table],
+    ids=["pandas", "polars", "pyarrow"],
+)
+@pytest.mark.parametrize("reference", [-1, 128, -129, 300, 2.0**70, {"u": -200, "x": 0}])
+def test_a_reference_beyond_the_type_of_its_column(make, dtype, reference):
+    """A whole number that a small type cannot hold is what it is, as in an array of integers."""
+    rng = np.random.default_rng(4)
+    rows = rng.integers(0, 100, size=(500, 2))
+    columns = {"u": pd.Series(rows[:, 0], dtype=dtype), "x": rows[:, 1]}
+
+    def half(z):
+        return np.asarray(z["u"], dtype=float) / 2
+
+    given = reference if isinstance(reference, dict) else {"u": reference, "x": reference}
+    plain = sfit.feature_significance(
+        lambda z: z[:, 0] / 2, rows, rows[:, 0] / 2, reference=list(given.values())
+    )
+    got = sfit.feature_significance(half, make(columns), rows[:, 0] / 2, reference=reference)
+    same_numbers(got, plain)
+
+
 @pytest.mark.parametrize("kind", REFERENCES)
 @pytest.mark.parametrize(
     "rows", [frame, lambda X: pl.DataFrame(frame(X))], ids=["pandas", "polars"]

@@ -205,7 +205,7 @@ def with_reference(
                 ) from error
             if dtype == nw.Float32:
                 number = float(np.float32(number))
-            whole = dtype.is_integer() and number.is_integer()
+            whole = dtype.is_integer() and number.is_integer() and _fits(number, dtype)
             kept = dtype if whole or dtype.is_float() else nw.Float64()
             # Written into a value of the column itself: its native type stays (nullable, say).
             own = table.get_column(name)[[0]].cast(kept)
@@ -216,6 +216,14 @@ def with_reference(
         else:
             series.append(_observed(table, position, value, trusted))
     return row.with_columns(*series) if series else row
+
+
+def _fits(number: float, dtype: Any) -> bool:
+    """Whether an integer type reaches as far as a number."""
+    bits = int(str(dtype).removeprefix("U").removeprefix("Int"))
+    if dtype.is_signed_integer():
+        return -(2 ** (bits - 1)) <= number < 2 ** (bits - 1)
+    return 0 <= number < 2**bits
 
 
 def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
