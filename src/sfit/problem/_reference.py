@@ -122,7 +122,7 @@ def reference_row(
         own, trusted = partial(centre_of, data, view.categorical), True
         columns = range(data.shape[1])
     values = {c: known[c] if c in known else own(how, c) for c in columns}
-    return with_reference(encoded[:1], encoded, values, trusted=trusted)
+    return with_reference(encoded[:1], encoded, values, view.categorical, trusted=trusted)
 
 
 def match_reference(encoded: Table, reference: Table) -> Table:
@@ -175,10 +175,16 @@ def _encoded_reference(reference: Any, view: ModelView, labels: Sequence[str]) -
 
 
 def with_reference(
-    row: Table, table: Table, values: Mapping[int, Any], *, trusted: bool = False
+    row: Table,
+    table: Table,
+    values: Mapping[int, Any],
+    categorical: frozenset[int] = frozenset(),
+    *,
+    trusted: bool = False,
 ) -> Table:
     """A table of one row with some values replaced; dtypes give way where they must.
 
+    Those of `categorical` truth values and objects do not: True is another category than 1.0.
     `trusted` words come from a data set: they may be new to these rows, and are no misspelling.
     """
     if not is_frame(row):
@@ -196,7 +202,8 @@ def with_reference(
     for position, value in values.items():
         name = table.columns[position]
         dtype = schema[name]
-        if is_number(dtype) or column_numbers(table, position) is not None:
+        category = position in categorical and not dtype.is_numeric()
+        if not category and (is_number(dtype) or column_numbers(table, position) is not None):
             try:
                 number = float(value)
             except (TypeError, ValueError) as error:
@@ -241,6 +248,11 @@ def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
             return nw.from_native(made, series_only=True)
     elif trusted and series.dtype == nw.String and isinstance(value, str):
         return nw.new_series(series.name, [value], series.dtype, backend=table.implementation)
+    elif series.dtype == nw.Boolean and value in (0, 1):
+        return series[[0]].scatter(0, [bool(value)])
+    elif trusted and isinstance(known, pd.Series) and series.dtype == nw.Object:
+        made = pd.Series([value], name=known.name, dtype=object)
+        return nw.from_native(made, series_only=True)
     raise DataError(
         f"reference for column {table.columns[position]!r} must be one of the values that occur in "
         f"X; got {value!r}."
