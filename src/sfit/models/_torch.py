@@ -287,7 +287,14 @@ def _redraw(layer: nn.Module, rng: np.random.Generator) -> None:
     """Draw a layer's own parameters in place, so that tied ones stay tied."""
     for reset in ("reset_parameters", "_reset_parameters"):
         if hasattr(layer, reset) and not isinstance(layer, nn.Linear | _ConvNd):
-            getattr(layer, reset)()
+            try:
+                getattr(layer, reset)()
+            except Exception as error:  # layers of the user's own fail in their own ways
+                raise ModelError(
+                    f"{reset}() of {type(layer).__name__} failed ({error}), so that no random copy "
+                    "of the module can be drawn: give its arguments defaults, or pass "
+                    "random_model=callable(rng) -> model, for instance a refit on shuffled y."
+                ) from error
             return
     for name, parameter in layer.named_parameters(recurse=False):
         if "bias" in name:
