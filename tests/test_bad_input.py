@@ -770,6 +770,13 @@ MODELS = [
         "not fitted",
         model=GridSearchCV(LinearRegression(), {}),
     ),
+    case(
+        "model-search-without-refit",
+        ModelError,
+        "refit=False",
+        "refit=True",
+        model=GridSearchCV(LinearRegression(), {}, cv=2, refit=False).fit(X, Y),
+    ),
     case("model-clusterer", ModelError, "KMeans", "function", model=KMeans(2, n_init=1).fit(X)),
     case("model-transformer", ModelError, "StandardScaler", model=StandardScaler().fit(X)),
     case(

@@ -277,6 +277,29 @@ def test_labels_of_classes_in_a_column(data, labels):
     assert [type(part) for part in parts] == [type(label) for label in labels]
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.array,
+        lambda values: pa.chunked_array([values[:100], values[100:]]),
+        lambda values: pa.array(values).dictionary_encode(),
+    ],
+    ids=["array", "chunks", "dictionary"],
+)
+@pytest.mark.parametrize("labels", [(False, True), ("no", "yes")])
+def test_labels_of_pyarrow(data, labels, kind):
+    """Words and truth values, which pyarrow has to copy, say what a list of them says."""
+    X, y = data
+    label = np.asarray(labels)[(y > 1).astype(int)].tolist()
+    fitted = LogisticRegression().fit(X, label)
+    plain = sfit.feature_significance(fitted, X, label, by=label)
+    assert sfit.feature_significance(fitted, X, kind(label), by=kind(label)) == plain
+    with pytest.raises(DataError, match="y is missing at 1 row"):
+        sfit.feature_significance(fitted, X, kind([None, *label[1:]]))
+    with pytest.raises(DataError, match="y is missing or infinite at 1 row"):
+        sfit.feature_significance(model, X, kind([None, *y[1:].tolist()]))
+
+
 def test_labels_of_parts_keep_their_type(data):
     """Parts by a column of whole numbers are whole numbers, as in the frame."""
     X, y = data
@@ -380,6 +403,30 @@ REFERENCES = {
     "a series": lambda T: frame(T).mean(),
     "a series, other order": lambda T: frame(T)[NAMES[::-1]].mean(),
 }
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "UInt8"])
+@pytest.mark.parametrize(
+    "make",
+    [pd.DataFrame, lambda c: pl.DataFrame(pd.DataFrame(c)), pa.table],
+    ids=["pandas", "polars", "pyarrow"],
+)
+@pytest.mark.parametrize("reference", [-1, 128, -129, 300, 2.0**70, {"u": -200, "x": 0}])
+def test_a_reference_beyond_the_type_of_its_column(make, dtype, reference):
+    """A whole number that a small type cannot hold is what it is, as in an array of integers."""
+    rng = np.random.default_rng(4)
+    rows = rng.integers(0, 100, size=(500, 2))
+    columns = {"u": pd.Series(rows[:, 0], dtype=dtype), "x": rows[:, 1]}
+
+    def half(z):
+        return np.asarray(z["u"], dtype=float) / 2
+
+    given = reference if isinstance(reference, dict) else {"u": reference, "x": reference}
+    plain = sfit.feature_significance(
+        lambda z: z[:, 0] / 2, rows, rows[:, 0] / 2, reference=list(given.values())
+    )
+    got = sfit.feature_significance(half, make(columns), rows[:, 0] / 2, reference=reference)
+    same_numbers(got, plain)
 
 
 @pytest.mark.parametrize("kind", REFERENCES)

@@ -114,6 +114,39 @@ def test_torch_modules_by_weights_and_settings():
     assert as_view(Net(-2.0)).fingerprint() != found
 
 
+def test_torch_modules_by_all_digits():
+    """Double weights that are the same in single precision, and the same weights in another."""
+    torch = pytest.importorskip("torch")
+    kinds = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+    nets = [torch.nn.Linear(3, 1, dtype=dtype) for dtype in (*kinds, torch.float64)]
+    for net in nets:
+        torch.nn.init.ones_(net.weight)
+        torch.nn.init.zeros_(net.bias)
+    found = [as_view(net).fingerprint() for net in nets]
+    assert len(set(found)) == len(kinds)
+    with torch.no_grad():
+        nets[-1].weight += 1e-10
+    assert as_view(nets[-1]).fingerprint() not in found
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_torch_modules_that_are_quantised():
+    """By their packed weights; what shows none, as an LSTM's, is known by nothing."""
+    torch = pytest.importorskip("torch")
+
+    def packed(net):
+        kinds = {torch.nn.Linear, torch.nn.LSTM}
+        return as_view(torch.ao.quantization.quantize_dynamic(net, kinds, dtype=torch.qint8))
+
+    net = torch.nn.Sequential(torch.nn.Linear(40, 50), torch.nn.ReLU(), torch.nn.Linear(50, 1))
+    view = packed(net)
+    assert pickle.loads(pickle.dumps(view)).fingerprint() == view.fingerprint()
+    with torch.no_grad():
+        net[0].weight[20, 20] += 0.05  # far inside, where what is printed has an ellipsis
+    assert packed(net).fingerprint() != view.fingerprint()
+    assert packed(torch.nn.Sequential(torch.nn.LSTM(3, 2))).fingerprint() is None
+
+
 def test_keras_models_by_configuration():
     """The same weights under another activation are another model."""
     keras = pytest.importorskip("keras")

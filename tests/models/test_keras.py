@@ -160,6 +160,28 @@ def test_random_copies_follow_glorot_and_keep_what_is_known_of_the_inputs():
     assert_array_equal(copy.layers[1].get_weights()[0], model.layers[1].get_weights()[0])
 
 
+def test_copies_scale_by_the_weights_they_were_given(monkeypatch):
+    """Also where a variable lets go of its old value, as on JAX, instead of writing into it."""
+
+    def rebind(variable, value):
+        variable._value = torch.nn.Parameter(value.detach().clone(), requires_grad=False)
+
+    monkeypatch.setattr(keras.Variable, "_direct_assign", rebind)
+    scaled = layers.Normalization()
+    scaled.adapt(100 * ROWS + 500)
+    inner = keras.Sequential([keras.Input((4,)), scaled])
+    binned = layers.Discretization(num_bins=3)
+    binned.update_state(ROWS)
+    binned.finalize_state()
+    rows = keras.Input((4,))
+    model = keras.Model(rows, binned(inner(rows)))
+    view, seen = as_view(model), 100 * ROWS + 500
+    expected = view.predict(seen)
+    assert len(np.unique(expected)) == 3
+    assert_array_equal(pickle.loads(pickle.dumps(view)).predict(seen), expected)
+    assert_array_equal(view.randomize(np.random.default_rng(0)).predict(seen), expected)
+
+
 def test_the_loss_decides_where_the_model_does_not():
     model = sequential(units=3)
     assert as_view(model).task == "regression"

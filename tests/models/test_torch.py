@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import sfit
 from models.networks import X, assert_picklable, assert_random_copies, assert_structure
 from sfit.exceptions import ArgumentError, MissingDependencyError, ModelError
 from sfit.models import as_view, torch_model
@@ -263,6 +264,22 @@ def test_random_copies_follow_glorot_with_zero_biases():
     assert float(last.weight.std()) == pytest.approx(np.sqrt(2 / 800), rel=0.02)
     assert not first.bias.any()
     assert not norm.running_mean.any()
+
+
+def test_layers_that_cannot_start_by_themselves_are_refused():
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(4, 1))
+
+        def reset_parameters(self, scale):
+            nn.init.normal_(self.weight, std=scale)
+
+        def forward(self, rows):
+            return rows @ self.weight
+
+    with pytest.raises(ModelError, match=r"of Own failed .*'scale'.*random_model="):
+        sfit.choose_beta(Own(), X, X[:, 0])
 
 
 def test_parametrised_weights_are_drawn_too():

@@ -141,6 +141,7 @@ class KerasView(ModelView):
                     # Keras has inputs and units last, `glorot` first.
                     shape = tuple(variable.shape)
                     variable.assign(np.zeros(shape) if zero else glorot(rng, shape[::-1]).T)
+        _renew_scales(copy)
         return replace(self, model=copy)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -152,6 +153,7 @@ class KerasView(ModelView):
         kind, config, weights = state["model"]
         model = kind.from_config(config)
         model.set_weights(weights)
+        _renew_scales(model)
         vars(self).update({**state, "model": model})
 
 
@@ -182,6 +184,16 @@ def _has_graph(model: Any) -> bool:
 def _of_keras(layer: Any) -> bool:
     """Whether a layer can be found by name in any process."""
     return type(layer).__module__.startswith("keras.") and not isinstance(layer, layers.Lambda)
+
+
+def _renew_scales(model: Any) -> None:
+    """Let Normalization layers see weights that were set: they compute with what they made of them.
+
+    Not `finalize_state` of any layer: a Discretization would take its bins from rows it never saw.
+    """
+    for layer in model._flatten_layers():
+        if isinstance(layer, layers.Normalization):
+            layer.finalize_state()
 
 
 def _no_gradients() -> AbstractContextManager[Any]:

@@ -138,7 +138,12 @@ class PipelineView(ModelView):
 def view(model: Any, loss: Any) -> ModelView | None:
     """View a scikit-learn estimator; None if it is not one."""
     if isinstance(model, BaseSearchCV):
-        return _models().as_view(_fitted(model).best_estimator_, loss)
+        if not hasattr(_fitted(model), "best_estimator_"):
+            raise ModelError(
+                f"{type(model).__name__} was fitted with refit={model.refit!r} and holds no model: "
+                "fit it again with refit=True, or pass an estimator that you fitted yourself."
+            )
+        return _models().as_view(model.best_estimator_, loss)
     if not isinstance(model, BaseEstimator):
         return None
     _fitted(model)

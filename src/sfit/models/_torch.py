@@ -89,10 +89,15 @@ class TorchView(ModelView):
         single = np.float64 if dtype == torch.float64 else np.float32
         return in_batches(forward, Z, single, self.task)
 
-    def fingerprint(self) -> str:
-        """The architecture as it prints, and all weights; pickles of a module are never alike."""
+    def fingerprint(self) -> str | None:
+        """The architecture as it prints, and all weights; pickles of a module are never alike.
+
+        None where the state holds an object that shows nothing of what is in it.
+        """
         state = self.module.state_dict()
-        weights = [part for name in state for part in (name, state[name].float().cpu().numpy())]
+        weights = [part for name in state for part in (name, *_parts(state[name]))]
+        if any(part is None for part in weights):
+            return None
         plain = [
             f"{name} {value!r}"
             for layer in self.module.modules()
@@ -265,11 +270,31 @@ def _array(tensor: Any) -> Array:
     return values
 
 
+def _parts(value: Any) -> list[Any]:
+    """What a state holds under one name, as texts and arrays of all digits; None is unknown."""
+    if isinstance(value, list | tuple):
+        return [part for item in value for part in _parts(item)]
+    if not isinstance(value, torch.Tensor):
+        plain = value is None or isinstance(value, bool | int | float | str | torch.dtype)
+        return [repr(value) if plain else None]
+    tensor = value.dequantize() if value.is_quantized else value
+    known = tensor.dtype in (torch.float32, torch.float64) or not tensor.is_floating_point()
+    # Of shorter floats NumPy does not know every kind.
+    return [str(value.dtype), _array(tensor if known else tensor.float())]
+
+
 def _redraw(layer: nn.Module, rng: np.random.Generator) -> None:
     """Draw a layer's own parameters in place, so that tied ones stay tied."""
     for reset in ("reset_parameters", "_reset_parameters"):
         if hasattr(layer, reset) and not isinstance(layer, nn.Linear | _ConvNd):
-            getattr(layer, reset)()
+            try:
+                getattr(layer, reset)()
+            except Exception as error:  # layers of the user's own fail in their own ways
+                raise ModelError(
+                    f"{reset}() of {type(layer).__name__} failed ({error}), so that no random copy "
+                    "of the module can be drawn: give its arguments defaults, or pass "
+                    "random_model=callable(rng) -> model, for instance a refit on shuffled y."
+                ) from error
             return
     for name, parameter in layer.named_parameters(recurse=False):
         if "bias" in name:

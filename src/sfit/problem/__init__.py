@@ -176,7 +176,7 @@ def pose(
     always = [column for column, source in enumerate(origin) if source in shown_always]
     # A column that is never hidden and never changes (an intercept) is frozen where it is.
     constant = {c: spans[c][0] for c in always if c not in missing and spans[c][0] == spans[c][1]}
-    row = with_reference(row, sample, constant)
+    row = with_reference(row, sample, constant, view.categorical)
     tested = Features(
         names=tuple(owners),
         columns=tuple(

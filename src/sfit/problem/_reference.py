@@ -122,7 +122,7 @@ def reference_row(
         own, trusted = partial(centre_of, data, view.categorical), True
         columns = range(data.shape[1])
     values = {c: known[c] if c in known else own(how, c) for c in columns}
-    return with_reference(encoded[:1], encoded, values, trusted=trusted)
+    return with_reference(encoded[:1], encoded, values, view.categorical, trusted=trusted)
 
 
 def match_reference(encoded: Table, reference: Table) -> Table:
@@ -175,10 +175,16 @@ def _encoded_reference(reference: Any, view: ModelView, labels: Sequence[str]) -
 
 
 def with_reference(
-    row: Table, table: Table, values: Mapping[int, Any], *, trusted: bool = False
+    row: Table,
+    table: Table,
+    values: Mapping[int, Any],
+    categorical: frozenset[int] = frozenset(),
+    *,
+    trusted: bool = False,
 ) -> Table:
     """A table of one row with some values replaced; dtypes give way where they must.
 
+    Those of `categorical` truth values and objects do not: True is another category than 1.0.
     `trusted` words come from a data set: they may be new to these rows, and are no misspelling.
     """
     if not is_frame(row):
@@ -196,7 +202,8 @@ def with_reference(
     for position, value in values.items():
         name = table.columns[position]
         dtype = schema[name]
-        if is_number(dtype) or column_numbers(table, position) is not None:
+        category = position in categorical and not dtype.is_numeric()
+        if not category and (is_number(dtype) or column_numbers(table, position) is not None):
             try:
                 number = float(value)
             except (TypeError, ValueError) as error:
@@ -205,7 +212,7 @@ def with_reference(
                 ) from error
             if dtype == nw.Float32:
                 number = float(np.float32(number))
-            whole = dtype.is_integer() and number.is_integer()
+            whole = dtype.is_integer() and number.is_integer() and _fits(number, dtype)
             kept = dtype if whole or dtype.is_float() else nw.Float64()
             # Written into a value of the column itself: its native type stays (nullable, say).
             own = table.get_column(name)[[0]].cast(kept)
@@ -216,6 +223,14 @@ def with_reference(
         else:
             series.append(_observed(table, position, value, trusted))
     return row.with_columns(*series) if series else row
+
+
+def _fits(number: float, dtype: Any) -> bool:
+    """Whether an integer type reaches as far as a number."""
+    bits = int(str(dtype).removeprefix("U").removeprefix("Int"))
+    if dtype.is_signed_integer():
+        return -(2 ** (bits - 1)) <= number < 2 ** (bits - 1)
+    return 0 <= number < 2**bits
 
 
 def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
@@ -233,6 +248,11 @@ def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
             return nw.from_native(made, series_only=True)
     elif trusted and series.dtype == nw.String and isinstance(value, str):
         return nw.new_series(series.name, [value], series.dtype, backend=table.implementation)
+    elif series.dtype == nw.Boolean and value in (0, 1):
+        return series[[0]].scatter(0, [bool(value)])
+    elif trusted and isinstance(known, pd.Series) and series.dtype == nw.Object:
+        made = pd.Series([value], name=known.name, dtype=object)
+        return nw.from_native(made, series_only=True)
     raise DataError(
         f"reference for column {table.columns[position]!r} must be one of the values that occur in "
         f"X; got {value!r}."

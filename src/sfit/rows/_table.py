@@ -281,11 +281,12 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
     """One value per row, as an array."""
     if isinstance(values, pd.DataFrame | pd.Series):
         array = values.to_numpy()
-    elif hasattr(values, "to_numpy"):
+    elif hasattr(values, "to_numpy") and type(values).__module__ != "pyarrow.lib":
         array = np.asarray(values.to_numpy())
     elif isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(f"{argument} is masked at some rows: leave these rows out.")
     else:
+        # Also what pyarrow holds, whose `to_numpy` refuses all that must be copied, such as words.
         array = _as_array(values, argument)
     if array.ndim == 0:
         raise ArgumentError(f"{argument} must hold one value per row; got {values!r}.")
