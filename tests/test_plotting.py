@@ -415,6 +415,34 @@ def test_delta_of_a_pipeline_is_drawn_in_the_users_units(rows):
     assert list(unnamed.bins["value"]) == [0, 1, 5]
 
 
+def test_delta_of_a_column_by_its_number():
+    """A number counts the columns of X, whichever of them are tested, shown always or unused."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(900), rng.normal(size=(900, 2))])
+    X[:, 2] = 10 * X[:, 2] + 100
+    y = X[:, 0] + 4 * X[:, 1]
+
+    def model(z):
+        return z[:, 0] + 4 * z[:, 1]
+
+    display = DeltaDisplay.from_model(model, X, y, 1, always_on=[0])
+    assert display.name == "x1"
+    np.testing.assert_array_equal(display.values, X[:, 1])
+    with pytest.raises(ArgumentError, match="feature names 'x0'"):
+        DeltaDisplay.from_model(model, X, y, 0, always_on=[0])
+    for number in (1, 2):
+        some = DeltaDisplay.from_model(lambda z: z[:, 0], X, y, number, features=[1, 2])
+        assert some.name == f"x{number}"
+        np.testing.assert_array_equal(some.values, X[:, number])
+    with pytest.raises(ArgumentError, match="feature names 'x0'"):
+        DeltaDisplay.from_model(lambda z: z[:, 0], X, y, 0, features=[1, 2])
+    fitted = LinearRegression().fit(pd.DataFrame(X, columns=["one", "a", "b"]), y)
+    for feature in ("a", 1):
+        named = DeltaDisplay.from_model(fitted, X, y, feature, always_on=["one"])
+        assert named.name == "a"
+        np.testing.assert_array_equal(named.values, X[:, 1])
+
+
 def test_delta_of_a_classifier_by_row():
     """Losses that are counted by cell elsewhere are taken row by row here."""
     rng = np.random.default_rng(3)
