@@ -198,6 +198,19 @@ def test_given_and_rest_name_their_base(rows):
     assert rest.ax_.get_title(loc="left") == "Order 1: each feature, over all the others"
 
 
+def test_pairs_over_one_of_their_own_are_not_over_the_others():
+    """Of three features, a pair and a base of one fill all places without being all of them."""
+    X = np.random.default_rng(0).normal(size=(5_000, 3))
+
+    def model(z):
+        return 4 * z[:, 0] + 4 * z[:, 1] + 0.3 * z[:, 2]
+
+    display = sfit.feature_significance(
+        model, X, model(X), max_order=2, beta=(0.01, 0.001), reference=0
+    ).plot()
+    assert display.axes_[1].get_title(loc="left") == "Order 2: pairs   (a | b: a added to b)"
+
+
 # --- beta -----------------------------------------------------------------------------------
 
 
