@@ -284,6 +284,21 @@ def test_parts_that_differ():
     assert Page(html).open == []
 
 
+def test_settings_and_reading_are_those_of_all_parts(rows):
+    """All rows, and a coverage that every part has."""
+    X, y = rows
+    by = np.where(np.arange(len(X)) < 9, "few", "most")
+    parts = sfit.feature_significance(sfit.simulate.interactions_mean, X, y, by=by)
+    assert [part.tests[0].n for part in parts.values()] == [9, 9_991]
+    said = describe(parts)
+    settings, reading = dict(said["settings"]), dict(said["reading"])
+    assert settings["Rows"] == "10,000"
+    assert settings["Interval"] == "exact, coverage at least 95 %"
+    covers = "with probability at least 95\N{NO-BREAK SPACE}%, whatever the data"
+    assert covers in reading["Median and interval"]
+    assert dict(describe(parts["few"])["settings"])["Interval"] == "exact, coverage 0.9609"
+
+
 def test_caveats_are_those_that_apply(second, nothing, rows):
     """Derived from the result, and only then."""
 

@@ -28,7 +28,8 @@ def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
     else:
         parts = [("", result)]
         finding = _finding(result)
-    first = parts[0][1]
+    results = [part for _, part in parts]
+    first = results[0]
     most = max(25, MOST_ROWS // len(parts))
     return {
         "title": "Feature significance",
@@ -36,8 +37,8 @@ def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
         "figures": _key_figures(first) if len(parts) == 1 else _key_figures_of_parts(result),
         "parts": [_part(label, part, most) for label, part in parts],
         "caveats": _caveats(parts),
-        "reading": _reading(first),
-        "settings": _settings(first),
+        "reading": _reading(results),
+        "settings": _settings(results),
         "stages": _stages(first.run),
         "versions": _versions(first.run),
     }
@@ -152,7 +153,7 @@ def _key_figures(result: SFITResult) -> list[tuple[str, str]]:
     found = f"{len(result.selected)} of {len(result.feature_names)}"
     figures = [
         ("significant features", found),
-        ("test rows", f"{result.tests[0].n:,}" if result.tests else "0"),
+        ("test rows", f"{_n_rows(result):,}"),
         ("sets tested", f"{len(result.tests):,}"),
         ("alpha", number(settings.alpha)),
         ("beta", " / ".join(number(beta) for beta in dict.fromkeys(settings.beta))),
@@ -166,7 +167,7 @@ def _key_figures(result: SFITResult) -> list[tuple[str, str]]:
 
 def _key_figures_of_parts(result: Any) -> list[tuple[str, str]]:
     first = result.parts[0][1]
-    rows = [part.tests[0].n if part.tests else 0 for _, part in result.parts]
+    rows = [_n_rows(part) for _, part in result.parts]
     return [
         ("parts", f"{len(result):,}"),
         ("features", f"{len(first.feature_names):,}"),
@@ -174,6 +175,10 @@ def _key_figures_of_parts(result: Any) -> list[tuple[str, str]]:
         ("smallest part", f"{min(rows):,}"),
         *_key_figures(first)[3:5],
     ]
+
+
+def _n_rows(result: SFITResult) -> int:
+    return result.tests[0].n if result.tests else 0
 
 
 # --- the table --------------------------------------------------------------------------
@@ -353,9 +358,18 @@ def _caveats_of(result: SFITResult) -> list[str]:
     return caveats
 
 
-def _reading(result: SFITResult) -> list[tuple[str, str]]:
-    """Terms of the table and what they mean, for this result."""
-    settings = result.settings
+def _coverage(results: Sequence[SFITResult]) -> str:
+    """Of the intervals of all parts: parts of other sizes have others."""
+    coverages = {result.settings.coverage for result in results}
+    least = min(coverages)
+    # Rounded down: a bound must hold.
+    at_least = f"at least {percent(math.floor(1000 * least) / 1000)}"
+    return percent(least) if len(coverages) == 1 else at_least
+
+
+def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
+    """Terms of the table and what they mean, for these results of one test."""
+    settings, tests = results[0].settings, [test for result in results for test in result.tests]
     beta = max(settings.beta)
     if settings.reference_origin == "refits":
         compared = (
@@ -376,7 +390,7 @@ def _reading(result: SFITResult) -> list[tuple[str, str]]:
             "Median and interval",
             f"Reduction of the loss ({settings.loss}) from row to row{less}; above zero the set "
             f"helps. The interval covers the true median with probability "
-            f"{percent(settings.coverage)}, {certain}.",
+            f"{_coverage(results)}, {certain}.",
         ),
         (
             "Rows improved",
@@ -391,7 +405,7 @@ def _reading(result: SFITResult) -> list[tuple[str, str]]:
             "the larger, the stronger the finding.",
         ),
     ]
-    if len({test.order for test in result.tests}) > 1:
+    if len({test.order for test in tests}) > 1:
         reading.append(
             (
                 "Orders",
@@ -399,7 +413,7 @@ def _reading(result: SFITResult) -> list[tuple[str, str]]:
                 "within an order only.",
             )
         )
-    if result.gates:
+    if any(result.gates for result in results):
         reading.append(
             (
                 "Gate",
@@ -413,9 +427,13 @@ def _reading(result: SFITResult) -> list[tuple[str, str]]:
 # --- how it was made ------------------------------------------------------------------------
 
 
-def _settings(result: SFITResult) -> list[tuple[str, str]]:
-    s = result.settings
-    rows = [(name, printable(value)) for name, value in facts(result)]
+def _settings(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
+    result = results[0]
+    s, told = result.settings, dict(facts(result))
+    if len(results) > 1:
+        told["Rows"] = f"{sum(map(_n_rows, results)):,}"
+        told["Interval"] = f"{s.interval}, coverage {_coverage(results)}"
+    rows = [(name, printable(value)) for name, value in told.items()]
     rows += [
         ("Largest order", str(s.max_order)),
         ("Given", listed(s.given) or "nothing"),
