@@ -338,6 +338,23 @@ def test_an_interval_that_holds_zero_is_explained():
     assert "interval that holds zero" in " ".join(describe(result)["caveats"])
 
 
+def test_every_order_is_read_with_its_own_beta(second, nothing, rows):
+    """What counts as an improvement is told by order where it differs, and once where not."""
+
+    def rows_improved(result):
+        text = dict(describe(result)["reading"])["Rows improved"]
+        return text.partition(". ")[0].replace("\N{NO-BREAK SPACE}", " ")
+
+    fall = "Rows whose loss falls by more than 1 %"
+    assert rows_improved(second) == f"{fall} at order 1, by more than 0.1 % at order 2"
+    assert rows_improved(nothing) == fall
+    assert rows_improved(replace(second, tests=second.tests[:1])) == fall
+    model = sfit.simulate.interactions_mean
+    plain = sfit.feature_significance(model, *rows, max_order=2, beta=(0.01, 0))
+    assert rows_improved(plain) == f"{fall} at order 1, by any amount at order 2"
+    assert rows_improved(sfit.feature_significance(model, *rows, beta=0)) == "Rows whose loss falls"
+
+
 # --- numbers and words ------------------------------------------------------------------------
 
 

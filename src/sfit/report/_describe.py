@@ -367,10 +367,22 @@ def _coverage(results: Sequence[SFITResult]) -> str:
     return percent(least) if len(coverages) == 1 else at_least
 
 
+def _amounts(tests: Sequence[SetTest]) -> str:
+    """By how much a loss must fall to count, of each order where they differ."""
+    betas = {test.order: test.beta for test in tests}
+    if len(set(betas.values())) > 1:
+        amounts = [
+            f"{f'by more than {percent(beta)}' if beta else 'by any amount'} at order {order}"
+            for order, beta in betas.items()
+        ]
+        return f" {', '.join(amounts)}"
+    beta = max(betas.values(), default=0.0)
+    return f" by more than {percent(beta)}" if beta else ""
+
+
 def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
     """Terms of the table and what they mean, for these results of one test."""
     settings, tests = results[0].settings, [test for result in results for test in result.tests]
-    beta = max(settings.beta)
     if settings.reference_origin == "refits":
         compared = (
             "The model predicts every test row twice: as it is, and fitted again without the "
@@ -382,7 +394,7 @@ def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
             "under Over, and without it. Features that are not shown are frozen at reference "
             f"values ({settings.reference})."
         )
-    less = ", less the share beta of the loss before" if beta else ""
+    less = ", less the share beta of the loss before" if any(settings.beta) else ""
     certain = "whatever the data" if settings.interval == "exact" else "approximately"
     reading = [
         ("What is compared", compared),
@@ -394,9 +406,8 @@ def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
         ),
         (
             "Rows improved",
-            f"Rows whose loss falls{f' by more than {percent(beta)}' if beta else ''}. The p-value "
-            "is the chance of so many or more if a row improved with probability 1/2: exact for "
-            "any model and any data.",
+            f"Rows whose loss falls{_amounts(tests)}. The p-value is the chance of so many or more "
+            "if a row improved with probability 1/2: exact for any model and any data.",
         ),
         ("Stars", "*** p below 0.001, ** below 0.01, * below 0.05."),
         (
