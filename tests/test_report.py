@@ -263,6 +263,16 @@ def test_findings_of_other_results(nothing, parts, rows):
     assert "Nothing" not in loco.to_html()
 
 
+def test_a_fall_below_beta_is_not_told_as_none():
+    """All rows improve, by less than counts: the sentence says how much would."""
+    X = np.random.default_rng(0).normal(size=(500, 2))
+    result = sfit.feature_significance(
+        lambda z: 0.001 * z[:, 0], X, X[:, 0], loss="absolute_error", reference=0
+    )
+    text = describe(result)["finding"][1].replace("\N{NO-BREAK SPACE}", " ")
+    assert "the loss falls by more than 1 % on 0 of 500 rows" in text
+
+
 def test_parts_that_differ():
     """What is significant in some parts only is told with the parts."""
     rng = np.random.default_rng(0)

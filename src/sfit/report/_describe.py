@@ -90,8 +90,8 @@ def _finding(result: SFITResult) -> list[str]:
         )
         return [
             f"None of {n} features is significant.",
-            f"The nearest is {listed(nearest.term)}: the loss falls on {nearest.n_positive:,} of "
-            f"{nearest.n:,} rows, and {how_near}.",
+            f"The nearest is {listed(nearest.term)}: the loss falls{_amounts([nearest])} on "
+            f"{nearest.n_positive:,} of {nearest.n:,} rows, and {how_near}.",
         ]
     verb = "feature is" if n == 1 else "features is" if len(found) == 1 else "features are"
     significant = [test for test in result.tests if test.significant]
@@ -106,7 +106,6 @@ def _finding(result: SFITResult) -> list[str]:
 
 
 def _strongest(result: SFITResult, test: SetTest) -> str:
-    beyond = f" by more than {percent(test.beta)}" if test.beta else ""
     settings = result.settings
     name = listed(test.term)
     rows = f"on {test.n_positive:,} of {test.n:,} rows"
@@ -121,7 +120,7 @@ def _strongest(result: SFITResult, test: SetTest) -> str:
         others = f" beside {listed(settings.given, 3)}"
     return (
         f"The strongest is {name}: shown to the model{others or ' alone'}, it lowers the loss "
-        f"{rows}{beyond}, {amount}."
+        f"{rows}{_amounts([test])}, {amount}."
     )
 
 
