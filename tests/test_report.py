@@ -19,7 +19,7 @@ pytest.importorskip("jinja2")
 
 from hostile import HOSTILE, hostile_result
 
-from sfit.report._describe import decimals_for, describe
+from sfit.report._describe import decimals_for, describe, percent
 
 VOID = {"meta", "link", "br", "input"}
 
@@ -384,6 +384,22 @@ def test_numbers_of_a_column_have_the_same_decimals(second):
         6,
         2,
     ]
+
+
+def test_per_cent_are_all_or_none_only_where_they_are():
+    """Rounding makes neither 100 % of less nor 0 % of more."""
+    shares = {0.95: "95", 0.95011: "95", 0.9999: "99.99", 1 - 1e-9: "99.9999999", 1.0: "100"}
+    for share, text in {**shares, 0.0: "0", 1e-9: "1e-07"}.items():
+        assert percent(share) == f"{text}\N{NO-BREAK SPACE}%"
+    X = np.random.default_rng(0).normal(size=(4_000, 2))
+    result = sfit.feature_significance(lambda z: z[:, 0], X, X[:, 0], alpha=1e-5, reference=0)
+    assert "with probability 99.999" in dict(describe(result)["reading"])["Median and interval"]
+    assert "(99.999" in describe(result)["finding"][1]
+    assert "coverage above 0.9999" in result.summary()
+    some = [replace(result.tests[0], n_positive=count) for count in (0, 1, 2_000, 3_999, 4_000)]
+    [part] = describe(replace(result, tests=tuple(some)))["parts"]
+    shares = [c["text"] for row in part["rows"] for c in row["cells"] if c["key"] == "share"]
+    assert shares == ["0.0 %", "< 0.1 %", "50.0 %", "> 99.9 %", "100.0 %"]
 
 
 def test_p_values_that_end_a_float():

@@ -90,9 +90,14 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
         ("alpha", number(s.alpha)),
         ("beta", betas),
         ("Correction", s.correction or "none"),
-        ("Interval", f"{s.interval}, coverage {s.coverage:.4f}"),
+        ("Interval", f"{s.interval}, coverage {_coverage_text(s.coverage)}"),
         ("Reference", f"{s.reference} ({s.reference_origin})"),
     ]
+
+
+def _coverage_text(coverage: float) -> str:
+    """Four decimals, and 1 only where it is."""
+    return "above 0.9999" if 0.99995 <= coverage < 1 else f"{coverage:.4f}"
 
 
 def gate_lines(result: SFITResult) -> list[str]:

@@ -50,8 +50,16 @@ def _room(names: Sequence[str]) -> int:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, as short as it is exact enough."""
-    return f"{100 * share:.3g}\N{NO-BREAK SPACE}%"
+    """A share in per cent, as short as it is exact enough; 100 only for all."""
+    texts = (f"{100 * share:.{digits}g}" for digits in range(3, 18))
+    return next(t for t in texts if t != "100" or share == 1) + "\N{NO-BREAK SPACE}%"
+
+
+def _share(part: int, whole: int) -> str:
+    """A share in per cent for a column of such; 0 only for none, and 100 for all."""
+    text = f"{100 * part / whole:.1f} %"
+    bounds = {"0.0 %": "< 0.1 %", "100.0 %": "> 99.9 %"}
+    return bounds.get(text, text) if 0 < part < whole else text
 
 
 def decimals_for(values: Iterable[float]) -> int:
@@ -250,7 +258,7 @@ def _rows(tests: Sequence[SetTest], corrected: bool) -> list[dict[str, Any]]:
             "p_value": (test.p_value, p_text(test.p_value)),
             "p_adjusted": (test.p_adjusted, p_text(test.p_adjusted)),
             "n_positive": (test.n_positive, f"{test.n_positive:,}"),
-            "share": (test.n_positive / test.n, f"{100 * test.n_positive / test.n:.1f} %"),
+            "share": (test.n_positive / test.n, _share(test.n_positive, test.n)),
             "beta_max": (test.beta_max, _number(test.beta_max, 4)),
             "significant": (
                 int(test.significant),
