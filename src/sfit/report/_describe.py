@@ -339,12 +339,12 @@ def _caveats_of(result: SFITResult) -> list[str]:
             "correction: some may be significant by chance. Decide again with "
             'result.at(correction="fdr_by").'
         )
-    tied = [test for test in tests if test.ci_low == test.statistic == test.ci_high]
+    tied = [test for test in tests if n > 1 and test.ci_low == test.statistic == test.ci_high]
     if tied:
         names = ["(" + ", ".join(test.term) + ")" for test in tied]
         caveats.append(
-            f"Ties: most rows change by the same amount for {listed(names, 4)}, so the interval is "
-            "a single point. A row without any change counts as not improved."
+            f"Ties: several rows change by exactly the median for {listed(names, 4)}, so the "
+            "interval is a single point. A row without any change counts as not improved."
         )
     touching = [test for test in tests if test.significant and test.ci_low <= 0]
     if touching:
