@@ -231,6 +231,20 @@ def test_significance_against_beta(second):
     assert display.ax_.get_xscale() == "log"
 
 
+def test_lines_keep_the_level_of_the_run(rows, first):
+    """Sets that another alpha makes significant have no line; the words say at which level."""
+    X, y = rows
+    strict = sfit.feature_significance(
+        sfit.simulate.interactions_mean, X[:900], y[:900], alpha=1e-200
+    )
+    assert strict.at(alpha=0.05).selected == first.selected
+    words = SignificanceBetaDisplay.from_result(strict.at(alpha=0.05)).ax_.get_xlabel()
+    assert "7 sets are not significant at alpha = 1e-200 at any beta." in words
+    assert "Lines end where sets stop being significant at alpha = 1e-200." in words
+    same = SignificanceBetaDisplay.from_result(first.at(correction="holm")).ax_.get_xlabel()
+    assert "4 sets are not significant at any beta." in same and "alpha" not in same
+
+
 def test_nothing_significant_at_any_beta():
     """An empty picture still says what it is."""
     X = np.random.default_rng(0).normal(size=(200, 3))

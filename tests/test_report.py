@@ -369,6 +369,30 @@ def test_every_order_is_read_with_its_own_beta(second, nothing, rows):
     assert rows_improved(sfit.feature_significance(model, *rows, beta=0)) == "Rows whose loss falls"
 
 
+def test_beta_max_is_told_with_its_level(rows):
+    """Decided at another alpha, verdicts and beta_max are of two levels: the page says of which."""
+
+    def told(result):
+        said = describe(result)
+        return [
+            dict(said["settings"])["alpha"],
+            dict(said["reading"])["beta max"].partition(":")[0],
+            "significant at alpha = 0.05, without" in result.to_html(),
+        ]
+
+    run = sfit.feature_significance(sfit.simulate.interactions_mean, *rows)
+    below = "without a correction, for every beta below this number"
+    assert told(run) == ["0.05", f"The set stays significant, {below}", False]
+    again = run.at(alpha=0.9)
+    assert told(again) == [
+        "0.9 (beta_max at alpha = 0.05)",
+        f"The set stays significant at alpha = 0.05, {below}",
+        True,
+    ]
+    assert "0.9 (beta_max at alpha = 0.05)" in again.summary()
+    assert told(again.at(alpha=0.05, correction="holm"))[0] == "0.05"
+
+
 # --- numbers and words ------------------------------------------------------------------------
 
 

@@ -11,7 +11,17 @@ import numpy as np
 from sfit._partitioned import PartitionedResult
 from sfit._result import SetTest, SFITResult
 from sfit._sign_test import critical_count
-from sfit._summary import by_order, facts, gate_lines, listed, number, p_text, printable, stars
+from sfit._summary import (
+    at_level,
+    by_order,
+    facts,
+    gate_lines,
+    listed,
+    number,
+    p_text,
+    printable,
+    stars,
+)
 
 MOST_ROWS = 600
 """Sets that the tables of a report show; the others are counted."""
@@ -419,8 +429,8 @@ def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
         ("Stars", "*** p below 0.001, ** below 0.01, * below 0.05."),
         (
             "beta max",
-            "The set stays significant, without a correction, for every beta below this number: "
-            "the larger, the stronger the finding.",
+            f"The set stays significant{at_level(settings)}, without a correction, for every beta "
+            "below this number: the larger, the stronger the finding.",
         ),
     ]
     if len({test.order for test in tests}) > 1:
