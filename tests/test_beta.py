@@ -383,7 +383,10 @@ def test_the_error_shows_the_curve_in_full():
         "alpha=0.05; it is 0.333 at 0, 0.333 at 1e-06, 0.333 at 1e-05, 0.333 at 0.0001, "
         "0.333 at 0.001, 0.333 at 0.01, 0.333 at 0.0625. "
     )
-    tail = "Raise max_beta, use more validation rows, or pass random_model."
+    tail = (
+        "Raise max_beta in sfit.choose_beta and test with the beta that it returns, or with "
+        "a number of your own; or use more validation rows, or another random_model."
+    )
     with pytest.raises(BetaError) as caught:
         chosen(max_beta=0.0625)
     assert str(caught.value) == f"{head}The smallest sufficient beta is {exact:.3g}. {tail}"
@@ -391,6 +394,17 @@ def test_the_error_shows_the_curve_in_full():
         chosen(max_beta=0.0625, grid=[0.001, 0.01])
     assert str(caught.value) == head + tail
     assert chosen(max_beta=chosen().beta).beta == chosen().beta
+
+
+def test_the_error_of_a_test_names_no_argument_that_it_lacks():
+    """`feature_significance` has no max_beta: its error says where there is one, and it helps."""
+    X, y = rows()
+    model = LinearRegression().fit(X, y)
+    asked = {"random_model": lambda rng: model, "random_state": 0}
+    with pytest.raises(BetaError, match=r"max_beta in sfit\.choose_beta and test with the beta"):
+        sfit.feature_significance(model, X, y, beta="auto", **asked)
+    choice = sfit.choose_beta(model, X, y, max_beta=1.0, **asked)
+    assert sfit.feature_significance(model, X, y, beta=choice.beta).settings.beta == (choice.beta,)
 
 
 def test_too_few_rows_for_a_choice_are_told():

@@ -198,6 +198,19 @@ def test_given_and_rest_name_their_base(rows):
     assert rest.ax_.get_title(loc="left") == "Order 1: each feature, over all the others"
 
 
+def test_pairs_over_one_of_their_own_are_not_over_the_others():
+    """Of three features, a pair and a base of one fill all places without being all of them."""
+    X = np.random.default_rng(0).normal(size=(5_000, 3))
+
+    def model(z):
+        return 4 * z[:, 0] + 4 * z[:, 1] + 0.3 * z[:, 2]
+
+    display = sfit.feature_significance(
+        model, X, model(X), max_order=2, beta=(0.01, 0.001), reference=0
+    ).plot()
+    assert display.axes_[1].get_title(loc="left") == "Order 2: pairs   (a | b: a added to b)"
+
+
 # --- beta -----------------------------------------------------------------------------------
 
 
@@ -216,6 +229,20 @@ def test_significance_against_beta(second):
     never = second.table["beta_max"].isna().sum()
     assert f"{never} sets are not significant at any beta." in display.ax_.get_xlabel()
     assert display.ax_.get_xscale() == "log"
+
+
+def test_lines_keep_the_level_of_the_run(rows, first):
+    """Sets that another alpha makes significant have no line; the words say at which level."""
+    X, y = rows
+    strict = sfit.feature_significance(
+        sfit.simulate.interactions_mean, X[:900], y[:900], alpha=1e-200
+    )
+    assert strict.at(alpha=0.05).selected == first.selected
+    words = SignificanceBetaDisplay.from_result(strict.at(alpha=0.05)).ax_.get_xlabel()
+    assert "7 sets are not significant at alpha = 1e-200 at any beta." in words
+    assert "Lines end where sets stop being significant at alpha = 1e-200." in words
+    same = SignificanceBetaDisplay.from_result(first.at(correction="holm")).ax_.get_xlabel()
+    assert "4 sets are not significant at any beta." in same and "alpha" not in same
 
 
 def test_nothing_significant_at_any_beta():
@@ -413,6 +440,34 @@ def test_delta_of_a_pipeline_is_drawn_in_the_users_units(rows):
     assert list(flag.bins["value"]) == [0, 1, 5]
     unnamed = DeltaDisplay.from_model(model, X.to_numpy(), y, 2)
     assert list(unnamed.bins["value"]) == [0, 1, 5]
+
+
+def test_delta_of_a_column_by_its_number():
+    """A number counts the columns of X, whichever of them are tested, shown always or unused."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(900), rng.normal(size=(900, 2))])
+    X[:, 2] = 10 * X[:, 2] + 100
+    y = X[:, 0] + 4 * X[:, 1]
+
+    def model(z):
+        return z[:, 0] + 4 * z[:, 1]
+
+    display = DeltaDisplay.from_model(model, X, y, 1, always_on=[0])
+    assert display.name == "x1"
+    np.testing.assert_array_equal(display.values, X[:, 1])
+    with pytest.raises(ArgumentError, match="feature names 'x0'"):
+        DeltaDisplay.from_model(model, X, y, 0, always_on=[0])
+    for number in (1, 2):
+        some = DeltaDisplay.from_model(lambda z: z[:, 0], X, y, number, features=[1, 2])
+        assert some.name == f"x{number}"
+        np.testing.assert_array_equal(some.values, X[:, number])
+    with pytest.raises(ArgumentError, match="feature names 'x0'"):
+        DeltaDisplay.from_model(lambda z: z[:, 0], X, y, 0, features=[1, 2])
+    fitted = LinearRegression().fit(pd.DataFrame(X, columns=["one", "a", "b"]), y)
+    for feature in ("a", 1):
+        named = DeltaDisplay.from_model(fitted, X, y, feature, always_on=["one"])
+        assert named.name == "a"
+        np.testing.assert_array_equal(named.values, X[:, 1])
 
 
 def test_delta_of_a_classifier_by_row():

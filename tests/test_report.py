@@ -19,7 +19,7 @@ pytest.importorskip("jinja2")
 
 from hostile import HOSTILE, hostile_result
 
-from sfit.report._describe import decimals_for, describe
+from sfit.report._describe import decimals_for, describe, percent
 
 VOID = {"meta", "link", "br", "input"}
 
@@ -263,6 +263,16 @@ def test_findings_of_other_results(nothing, parts, rows):
     assert "Nothing" not in loco.to_html()
 
 
+def test_a_fall_below_beta_is_not_told_as_none():
+    """All rows improve, by less than counts: the sentence says how much would."""
+    X = np.random.default_rng(0).normal(size=(500, 2))
+    result = sfit.feature_significance(
+        lambda z: 0.001 * z[:, 0], X, X[:, 0], loss="absolute_error", reference=0
+    )
+    text = describe(result)["finding"][1].replace("\N{NO-BREAK SPACE}", " ")
+    assert "the loss falls by more than 1 % on 0 of 500 rows" in text
+
+
 def test_parts_that_differ():
     """What is significant in some parts only is told with the parts."""
     rng = np.random.default_rng(0)
@@ -282,6 +292,21 @@ def test_parts_that_differ():
     html = parts.to_html()
     assert html.count('class="label"') == 2
     assert Page(html).open == []
+
+
+def test_settings_and_reading_are_those_of_all_parts(rows):
+    """All rows, and a coverage that every part has."""
+    X, y = rows
+    by = np.where(np.arange(len(X)) < 9, "few", "most")
+    parts = sfit.feature_significance(sfit.simulate.interactions_mean, X, y, by=by)
+    assert [part.tests[0].n for part in parts.values()] == [9, 9_991]
+    said = describe(parts)
+    settings, reading = dict(said["settings"]), dict(said["reading"])
+    assert settings["Rows"] == "10,000"
+    assert settings["Interval"] == "exact, coverage at least 95 %"
+    covers = "with probability at least 95\N{NO-BREAK SPACE}%, whatever the data"
+    assert covers in reading["Median and interval"]
+    assert dict(describe(parts["few"])["settings"])["Interval"] == "exact, coverage 0.9609"
 
 
 def test_caveats_are_those_that_apply(second, nothing, rows):
@@ -308,7 +333,11 @@ def test_caveats_are_those_that_apply(second, nothing, rows):
     assert "Constant over these rows" in caveats(constant)
     assert "Ties:" not in caveats(one)
     tied = sfit.feature_significance(lambda z: 0 * z[:, 0], np.eye(300)[:, :2], np.ones(300))
-    assert "Ties:" in caveats(tied)
+    assert "Ties: several rows change by exactly the median for (x0) and (x1)" in caveats(tied)
+    with pytest.warns(sfit.exceptions.SFITWarning, match="too few"):
+        alone = sfit.feature_significance(model, X[:1], y[:1], reference=X, interval="asymptotic")
+    assert alone.tests[0].ci_low == alone.tests[0].ci_high
+    assert "Ties:" not in caveats(alone)
 
 
 def test_an_interval_that_holds_zero_is_explained():
@@ -321,6 +350,47 @@ def test_an_interval_that_holds_zero_is_explained():
     [test] = [test for test in result.tests if test.term == ("x0",)]
     assert test.significant and test.ci_low <= 0
     assert "interval that holds zero" in " ".join(describe(result)["caveats"])
+
+
+def test_every_order_is_read_with_its_own_beta(second, nothing, rows):
+    """What counts as an improvement is told by order where it differs, and once where not."""
+
+    def rows_improved(result):
+        text = dict(describe(result)["reading"])["Rows improved"]
+        return text.partition(". ")[0].replace("\N{NO-BREAK SPACE}", " ")
+
+    fall = "Rows whose loss falls by more than 1 %"
+    assert rows_improved(second) == f"{fall} at order 1, by more than 0.1 % at order 2"
+    assert rows_improved(nothing) == fall
+    assert rows_improved(replace(second, tests=second.tests[:1])) == fall
+    model = sfit.simulate.interactions_mean
+    plain = sfit.feature_significance(model, *rows, max_order=2, beta=(0.01, 0))
+    assert rows_improved(plain) == f"{fall} at order 1, by any amount at order 2"
+    assert rows_improved(sfit.feature_significance(model, *rows, beta=0)) == "Rows whose loss falls"
+
+
+def test_beta_max_is_told_with_its_level(rows):
+    """Decided at another alpha, verdicts and beta_max are of two levels: the page says of which."""
+
+    def told(result):
+        said = describe(result)
+        return [
+            dict(said["settings"])["alpha"],
+            dict(said["reading"])["beta max"].partition(":")[0],
+            "significant at alpha = 0.05, without" in result.to_html(),
+        ]
+
+    run = sfit.feature_significance(sfit.simulate.interactions_mean, *rows)
+    below = "without a correction, for every beta below this number"
+    assert told(run) == ["0.05", f"The set stays significant, {below}", False]
+    again = run.at(alpha=0.9)
+    assert told(again) == [
+        "0.9 (beta_max at alpha = 0.05)",
+        f"The set stays significant at alpha = 0.05, {below}",
+        True,
+    ]
+    assert "0.9 (beta_max at alpha = 0.05)" in again.summary()
+    assert told(again.at(alpha=0.05, correction="holm"))[0] == "0.05"
 
 
 # --- numbers and words ------------------------------------------------------------------------
@@ -342,6 +412,22 @@ def test_numbers_of_a_column_have_the_same_decimals(second):
         6,
         2,
     ]
+
+
+def test_per_cent_are_all_or_none_only_where_they_are():
+    """Rounding makes neither 100 % of less nor 0 % of more."""
+    shares = {0.95: "95", 0.95011: "95", 0.9999: "99.99", 1 - 1e-9: "99.9999999", 1.0: "100"}
+    for share, text in {**shares, 0.0: "0", 1e-9: "1e-07"}.items():
+        assert percent(share) == f"{text}\N{NO-BREAK SPACE}%"
+    X = np.random.default_rng(0).normal(size=(4_000, 2))
+    result = sfit.feature_significance(lambda z: z[:, 0], X, X[:, 0], alpha=1e-5, reference=0)
+    assert "with probability 99.999" in dict(describe(result)["reading"])["Median and interval"]
+    assert "(99.999" in describe(result)["finding"][1]
+    assert "coverage above 0.9999" in result.summary()
+    some = [replace(result.tests[0], n_positive=count) for count in (0, 1, 2_000, 3_999, 4_000)]
+    [part] = describe(replace(result, tests=tuple(some)))["parts"]
+    shares = [c["text"] for row in part["rows"] for c in row["cells"] if c["key"] == "share"]
+    assert shares == ["0.0 %", "< 0.1 %", "50.0 %", "> 99.9 %", "100.0 %"]
 
 
 def test_p_values_that_end_a_float():

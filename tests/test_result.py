@@ -149,6 +149,22 @@ def test_deciding_again_at_another_level(result, alpha, correction):
     assert [gate.is_open for gate in again.gates] == [gate.p_value < alpha for gate in result.gates]
 
 
+def test_the_level_of_the_run_is_kept(result):
+    """Of however many decisions: it is that of intervals and beta_max, in a file as well."""
+    again = result.at(alpha=0.01).at(alpha=0.2)
+    assert (again.settings.alpha, again.settings.run_alpha) == (0.2, 0.05)
+    assert (result.settings.planned_alpha, result.settings.run_alpha) == (None, 0.05)
+    assert sfit.SFITResult.from_json(again.to_json()) == again
+    assert again.at(alpha=0.05) == result
+    for bad in ("0", "1.5", '"0.05"'):
+        forged = again.to_json().replace('"planned_alpha": 0.05', f'"planned_alpha": {bad}')
+        with pytest.raises(DataError, match="planned_alpha"):
+            sfit.SFITResult.from_json(forged)
+    before = result.to_json().replace(',\n   "planned_alpha": null', "")
+    assert "planned_alpha" not in before
+    assert sfit.SFITResult.from_json(before) == result
+
+
 def test_deciding_at_the_same_level_changes_nothing(result, by_class):
     """`at()` without arguments is the result; going there and back as well."""
     assert result.at() == result

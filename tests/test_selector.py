@@ -6,8 +6,9 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -115,6 +116,34 @@ def test_polars():
     selector = SFITSelector(LinearRegression(), random_state=0).set_output(transform="polars")
     kept = selector.fit_transform(as_polars(FRAME), Y)
     assert kept.columns == ["a", "c"]
+
+
+class Foreign(RegressorMixin, BaseEstimator):
+    """An estimator that takes missing values without saying so, as CatBoost's do."""
+
+    def fit(self, X, y):
+        self.inner_ = HistGradientBoostingRegressor(max_iter=30).fit(np.asarray(X), y)
+        return self
+
+    def predict(self, X):
+        return self.inner_.predict(np.asarray(X))
+
+
+@pytest.mark.parametrize("frame", [False, True])
+@pytest.mark.parametrize(
+    "estimator",
+    [make_pipeline(SimpleImputer(), LinearRegression()), Foreign()],
+    ids=["pipeline", "foreign"],
+)
+def test_missing_values_are_transformed_as_they_were_fitted(estimator, frame):
+    """What fit took, transform takes; without any in fit, it is as the estimator says."""
+    gaps = X.copy()
+    gaps[::50] = np.nan
+    rows = pd.DataFrame(gaps, columns=list("abcd")) if frame else gaps
+    selector = SFITSelector(estimator, random_state=0).fit(rows, Y)
+    np.testing.assert_array_equal(selector.transform(rows), gaps[:, FOUND])
+    with pytest.raises(ValueError, match="NaN"):
+        selector.fit(rows[1:50], Y[1:50]).transform(rows)
 
 
 def test_set_output_pandas():

@@ -208,7 +208,8 @@ def choose_on(
             f"no beta up to max_beta={max_beta:g} keeps the share of rejections of {n_models} "
             f"random models below alpha={alpha:g}; it is {curve}. "
             + (f"The smallest sufficient beta is {choice.beta:.3g}. " if grid is None else "")
-            + "Raise max_beta, use more validation rows, or pass random_model."
+            + "Raise max_beta in sfit.choose_beta and test with the beta that it returns, or with "
+            "a number of your own; or use more validation rows, or another random_model."
         )
     return choice
 

@@ -106,6 +106,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("n", "n_rows"), (1, 10**15)),
     **dict.fromkeys(("n_positive", "n_partners", "seed"), (0, math.inf)),
     **dict.fromkeys(("p_value", "p_adjusted", "alpha", "coverage", "beta", "grid"), (0, 1)),
+    "planned_alpha": (0, 1),
 }
 
 

@@ -104,6 +104,13 @@ class Settings:
     n_partners: int | None
     exhaustive: bool
     strict: bool
+    planned_alpha: float | None = None
+    """The level of the run, where `SFITResult.at` decided at another."""
+
+    @property
+    def run_alpha(self) -> float:
+        """The level that the sets were planned at, of intervals, `ci_lower` and `beta_max`."""
+        return self.alpha if self.planned_alpha is None else self.planned_alpha
 
 
 @dataclass(frozen=True)
@@ -314,7 +321,7 @@ class SFITResult(Reported):
         """Decide again from the stored counts, at another level or with another correction.
 
         Nothing is predicted anew: the sets are those planned at the original level, and intervals,
-        `ci_lower` and `beta_max` keep the level they were computed at.
+        `ci_lower` and `beta_max` keep the level they were computed at, ``settings.run_alpha``.
 
         Parameters
         ----------
@@ -342,7 +349,13 @@ class SFITResult(Reported):
                 for test, p in zip(family, adjusted, strict=True)
             ]
         gates = tuple(replace(gate, is_open=gate.p_value < alpha) for gate in self.gates)
-        settings = replace(self.settings, alpha=alpha, correction=correction)
+        planned = self.settings.run_alpha
+        settings = replace(
+            self.settings,
+            alpha=alpha,
+            correction=correction,
+            planned_alpha=None if alpha == planned else planned,
+        )
         return replace(self, tests=tuple(tests), gates=gates, settings=settings)
 
     def summary(self) -> str:
@@ -457,6 +470,7 @@ def _check_whole_document(result: SFITResult) -> None:
         (len(known) == len(result.feature_names) > 0, "feature_names", result.feature_names),
         (len(result.tests) > 0, "tests", result.tests),
         (0 < settings.alpha < 1, "alpha", settings.alpha),
+        (0 < settings.run_alpha < 1, "planned_alpha", settings.planned_alpha),
         (len(settings.beta) > 0, "beta", settings.beta),
         (settings.correction in CORRECTIONS, "correction", settings.correction),
     ]

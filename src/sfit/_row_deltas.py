@@ -11,8 +11,9 @@ from sfit._arguments import check_unit
 from sfit._contrast import Reveal, delta, relative_improvement
 from sfit._differences import Base
 from sfit._features import positions_of
+from sfit.models import ModelView
 from sfit.problem import Problem, pose
-from sfit.rows import as_table, column_names, column_numbers, column_values, every_tile
+from sfit.rows import Table, as_table, column_names, column_numbers, column_values, every_tile
 
 Array = npt.NDArray[Any]
 
@@ -26,16 +27,21 @@ def deltas_by_value(
     """
     check_unit(beta, "beta")
     problem = pose(model, X, y, **asked)
-    names = problem.features.names
-    table = as_table(X)
-    unnamed = column_names(table) is None
-    [position] = positions_of([feature], names, "feature", unnamed)
+    names, table = problem.features.names, as_table(X)
     # The value as the user knows it, before any encoding.
-    labels = column_names(table) or tuple(f"x{n}" for n in range(table.shape[1]))
-    column = labels.index(names[position]) if names[position] in labels else position
+    labels = _labels(problem.view, table)
+    [column] = positions_of([feature], labels, "feature", column_names(table) is None)
+    [position] = positions_of([labels[column]], names, "feature")
     numbers = column_numbers(table, column)
     values = column_values(table, column) if numbers is None else numbers
     return names[position], values, row_deltas(problem, position, beta)
+
+
+def _labels(view: ModelView, table: Table) -> tuple[str, ...]:
+    """What the columns of X are called: by themselves, by the model, or by their numbers."""
+    width = table.shape[1]
+    own = view.names if view.names is not None and len(view.names) == width else None
+    return column_names(table) or own or tuple(f"x{number}" for number in range(width))
 
 
 def row_deltas(problem: Problem, feature: int, beta: float) -> Array:

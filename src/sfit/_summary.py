@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfit._result import SetTest, SFITResult
+    from sfit._result import SetTest, Settings, SFITResult
 
 MOST_ROWS = 40
 """Sets that a summary shows of each order; the others are counted."""
@@ -83,16 +83,27 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
     s = result.settings
     n = result.tests[0].n if result.tests else 0
     betas = ", ".join(number(beta) for beta in dict.fromkeys(s.beta))
+    level = at_level(s)
     return [
         ("Test", s.test),
         ("Rows", f"{n:,}"),
         ("Loss", s.loss),
-        ("alpha", number(s.alpha)),
+        ("alpha", number(s.alpha) + (f" (beta_max{level})" if level else "")),
         ("beta", betas),
         ("Correction", s.correction or "none"),
-        ("Interval", f"{s.interval}, coverage {s.coverage:.4f}"),
+        ("Interval", f"{s.interval}, coverage {_coverage_text(s.coverage)}"),
         ("Reference", f"{s.reference} ({s.reference_origin})"),
     ]
+
+
+def _coverage_text(coverage: float) -> str:
+    """Four decimals, and 1 only where it is."""
+    return "above 0.9999" if 0.99995 <= coverage < 1 else f"{coverage:.4f}"
+
+
+def at_level(settings: Settings) -> str:
+    """The level of `beta_max` in words, where it is not that of the decisions."""
+    return "" if settings.planned_alpha is None else f" at alpha = {number(settings.run_alpha)}"
 
 
 def gate_lines(result: SFITResult) -> list[str]:

@@ -12,7 +12,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import train_test_split
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils import _safe_indexing, check_array, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import (
     _check_method_params,
@@ -37,7 +37,8 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     A clone of the estimator is fitted on a part of the rows and tested on the rest; a prefit model
     is tested on all of them. Features that are significant at any order are kept. `transform` keeps
     scikit-learn's conventions, errors included: `NotFittedError` before `fit`, and `ValueError` for
-    rows of other columns.
+    rows of other columns, or with missing values where neither the estimator says that it takes
+    them nor `fit` has seen any.
 
     Parameters
     ----------
@@ -192,6 +193,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             random_state=seed,
         )
         self.support_ = self._supported(X)
+        self._fitted_on_missing = _has_missing(X)
         return self
 
     def _routed(self, fit_params: dict[str, Any]) -> dict[str, Any]:
@@ -250,8 +252,19 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             inner = get_tags(self.estimator)
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
             tags.input_tags.sparse = inner.input_tags.sparse
+        # Pipelines do not say that they take missing values, and others have no tags.
+        tags.input_tags.allow_nan |= getattr(self, "_fitted_on_missing", False)
         tags.target_tags.required = True
         return tags
+
+
+def _has_missing(X: Any) -> bool:
+    """Whether scikit-learn would refuse these rows for the values that they lack."""
+    try:
+        check_array(X, dtype=None, accept_sparse=True)
+    except ValueError:
+        return True
+    return False
 
 
 def _checked_rows(X: Any, y: Any) -> tuple[Any, Any]:

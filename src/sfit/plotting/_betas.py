@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfit._arguments import check_whole
+from sfit._summary import at_level
 from sfit.exceptions import ArgumentError
 from sfit.plotting._style import (
     BLUE,
@@ -138,7 +139,8 @@ class BetaCurveDisplay:
 class SignificanceBetaDisplay:
     """Up to which beta each set stays significant: a line from the left edge to its `beta_max`.
 
-    At alpha without a correction, and with what the set was tested over held fixed.
+    At the alpha of the run (`SFITResult.at` changes colours only), without a correction, and with
+    what the set was tested over held fixed.
 
     Parameters
     ----------
@@ -256,11 +258,12 @@ class SignificanceBetaDisplay:
         name_ticks(
             ax.yaxis, range(len(self.shown)), [short_set(t.term, len(t.term)) for t in self.shown]
         )
-        never = ""
+        level, never = at_level(self.result.settings), ""
         if self.n_never:
             noun = "set is" if self.n_never == 1 else "sets are"
-            never = f"{self.n_never:,} {noun} not significant at any beta."
+            never = f"{self.n_never:,} {noun} not significant{level} at any beta."
         what = "beta: smallest relative improvement that counts"
-        explain(ax, what, left_out_of(self.hidden), never)
+        lines_end = f"Lines end where sets stop being significant{level}." if level else ""
+        explain(ax, what, lines_end, left_out_of(self.hidden), never)
         plain_frame(ax)
         return self

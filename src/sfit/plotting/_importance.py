@@ -150,7 +150,7 @@ def _shared_base(tests: Sequence[SetTest]) -> str | None:
         [base] = bases
         return f"over {short_set(base[:3], 2)}" + (" …" if len(base) > 3 else "")
     members = {name for test in tests for name in (*test.base, *test.term)}
-    if all(len(test.base) + len(test.term) == len(members) for test in tests):
+    if all(set(test.base) == members.difference(test.term) for test in tests):
         return "over all the others"
     return None
 

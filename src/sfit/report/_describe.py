@@ -11,7 +11,17 @@ import numpy as np
 from sfit._partitioned import PartitionedResult
 from sfit._result import SetTest, SFITResult
 from sfit._sign_test import critical_count
-from sfit._summary import by_order, facts, gate_lines, listed, number, p_text, printable, stars
+from sfit._summary import (
+    at_level,
+    by_order,
+    facts,
+    gate_lines,
+    listed,
+    number,
+    p_text,
+    printable,
+    stars,
+)
 
 MOST_ROWS = 600
 """Sets that the tables of a report show; the others are counted."""
@@ -28,7 +38,8 @@ def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
     else:
         parts = [("", result)]
         finding = _finding(result)
-    first = parts[0][1]
+    results = [part for _, part in parts]
+    first = results[0]
     most = max(25, MOST_ROWS // len(parts))
     return {
         "title": "Feature significance",
@@ -36,8 +47,8 @@ def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
         "figures": _key_figures(first) if len(parts) == 1 else _key_figures_of_parts(result),
         "parts": [_part(label, part, most) for label, part in parts],
         "caveats": _caveats(parts),
-        "reading": _reading(first),
-        "settings": _settings(first),
+        "reading": _reading(results),
+        "settings": _settings(results),
         "stages": _stages(first.run),
         "versions": _versions(first.run),
     }
@@ -49,8 +60,16 @@ def _room(names: Sequence[str]) -> int:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, as short as it is exact enough."""
-    return f"{100 * share:.3g}\N{NO-BREAK SPACE}%"
+    """A share in per cent, as short as it is exact enough; 100 only for all."""
+    texts = (f"{100 * share:.{digits}g}" for digits in range(3, 18))
+    return next(t for t in texts if t != "100" or share == 1) + "\N{NO-BREAK SPACE}%"
+
+
+def _share(part: int, whole: int) -> str:
+    """A share in per cent for a column of such; 0 only for none, and 100 for all."""
+    text = f"{100 * part / whole:.1f} %"
+    bounds = {"0.0 %": "< 0.1 %", "100.0 %": "> 99.9 %"}
+    return bounds.get(text, text) if 0 < part < whole else text
 
 
 def decimals_for(values: Iterable[float]) -> int:
@@ -89,8 +108,8 @@ def _finding(result: SFITResult) -> list[str]:
         )
         return [
             f"None of {n} features is significant.",
-            f"The nearest is {listed(nearest.term)}: the loss falls on {nearest.n_positive:,} of "
-            f"{nearest.n:,} rows, and {how_near}.",
+            f"The nearest is {listed(nearest.term)}: the loss falls{_amounts([nearest])} on "
+            f"{nearest.n_positive:,} of {nearest.n:,} rows, and {how_near}.",
         ]
     verb = "feature is" if n == 1 else "features is" if len(found) == 1 else "features are"
     significant = [test for test in result.tests if test.significant]
@@ -105,7 +124,6 @@ def _finding(result: SFITResult) -> list[str]:
 
 
 def _strongest(result: SFITResult, test: SetTest) -> str:
-    beyond = f" by more than {percent(test.beta)}" if test.beta else ""
     settings = result.settings
     name = listed(test.term)
     rows = f"on {test.n_positive:,} of {test.n:,} rows"
@@ -120,7 +138,7 @@ def _strongest(result: SFITResult, test: SetTest) -> str:
         others = f" beside {listed(settings.given, 3)}"
     return (
         f"The strongest is {name}: shown to the model{others or ' alone'}, it lowers the loss "
-        f"{rows}{beyond}, {amount}."
+        f"{rows}{_amounts([test])}, {amount}."
     )
 
 
@@ -152,7 +170,7 @@ def _key_figures(result: SFITResult) -> list[tuple[str, str]]:
     found = f"{len(result.selected)} of {len(result.feature_names)}"
     figures = [
         ("significant features", found),
-        ("test rows", f"{result.tests[0].n:,}" if result.tests else "0"),
+        ("test rows", f"{_n_rows(result):,}"),
         ("sets tested", f"{len(result.tests):,}"),
         ("alpha", number(settings.alpha)),
         ("beta", " / ".join(number(beta) for beta in dict.fromkeys(settings.beta))),
@@ -166,7 +184,7 @@ def _key_figures(result: SFITResult) -> list[tuple[str, str]]:
 
 def _key_figures_of_parts(result: Any) -> list[tuple[str, str]]:
     first = result.parts[0][1]
-    rows = [part.tests[0].n if part.tests else 0 for _, part in result.parts]
+    rows = [_n_rows(part) for _, part in result.parts]
     return [
         ("parts", f"{len(result):,}"),
         ("features", f"{len(first.feature_names):,}"),
@@ -174,6 +192,10 @@ def _key_figures_of_parts(result: Any) -> list[tuple[str, str]]:
         ("smallest part", f"{min(rows):,}"),
         *_key_figures(first)[3:5],
     ]
+
+
+def _n_rows(result: SFITResult) -> int:
+    return result.tests[0].n if result.tests else 0
 
 
 # --- the table --------------------------------------------------------------------------
@@ -246,7 +268,7 @@ def _rows(tests: Sequence[SetTest], corrected: bool) -> list[dict[str, Any]]:
             "p_value": (test.p_value, p_text(test.p_value)),
             "p_adjusted": (test.p_adjusted, p_text(test.p_adjusted)),
             "n_positive": (test.n_positive, f"{test.n_positive:,}"),
-            "share": (test.n_positive / test.n, f"{100 * test.n_positive / test.n:.1f} %"),
+            "share": (test.n_positive / test.n, _share(test.n_positive, test.n)),
             "beta_max": (test.beta_max, _number(test.beta_max, 4)),
             "significant": (
                 int(test.significant),
@@ -327,12 +349,12 @@ def _caveats_of(result: SFITResult) -> list[str]:
             "correction: some may be significant by chance. Decide again with "
             'result.at(correction="fdr_by").'
         )
-    tied = [test for test in tests if test.ci_low == test.statistic == test.ci_high]
+    tied = [test for test in tests if n > 1 and test.ci_low == test.statistic == test.ci_high]
     if tied:
         names = ["(" + ", ".join(test.term) + ")" for test in tied]
         caveats.append(
-            f"Ties: most rows change by the same amount for {listed(names, 4)}, so the interval is "
-            "a single point. A row without any change counts as not improved."
+            f"Ties: several rows change by exactly the median for {listed(names, 4)}, so the "
+            "interval is a single point. A row without any change counts as not improved."
         )
     touching = [test for test in tests if test.significant and test.ci_low <= 0]
     if touching:
@@ -353,10 +375,31 @@ def _caveats_of(result: SFITResult) -> list[str]:
     return caveats
 
 
-def _reading(result: SFITResult) -> list[tuple[str, str]]:
-    """Terms of the table and what they mean, for this result."""
-    settings = result.settings
-    beta = max(settings.beta)
+def _coverage(results: Sequence[SFITResult]) -> str:
+    """Of the intervals of all parts: parts of other sizes have others."""
+    coverages = {result.settings.coverage for result in results}
+    least = min(coverages)
+    # Rounded down: a bound must hold.
+    at_least = f"at least {percent(math.floor(1000 * least) / 1000)}"
+    return percent(least) if len(coverages) == 1 else at_least
+
+
+def _amounts(tests: Sequence[SetTest]) -> str:
+    """By how much a loss must fall to count, of each order where they differ."""
+    betas = {test.order: test.beta for test in tests}
+    if len(set(betas.values())) > 1:
+        amounts = [
+            f"{f'by more than {percent(beta)}' if beta else 'by any amount'} at order {order}"
+            for order, beta in betas.items()
+        ]
+        return f" {', '.join(amounts)}"
+    beta = max(betas.values(), default=0.0)
+    return f" by more than {percent(beta)}" if beta else ""
+
+
+def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
+    """Terms of the table and what they mean, for these results of one test."""
+    settings, tests = results[0].settings, [test for result in results for test in result.tests]
     if settings.reference_origin == "refits":
         compared = (
             "The model predicts every test row twice: as it is, and fitted again without the "
@@ -368,7 +411,7 @@ def _reading(result: SFITResult) -> list[tuple[str, str]]:
             "under Over, and without it. Features that are not shown are frozen at reference "
             f"values ({settings.reference})."
         )
-    less = ", less the share beta of the loss before" if beta else ""
+    less = ", less the share beta of the loss before" if any(settings.beta) else ""
     certain = "whatever the data" if settings.interval == "exact" else "approximately"
     reading = [
         ("What is compared", compared),
@@ -376,22 +419,21 @@ def _reading(result: SFITResult) -> list[tuple[str, str]]:
             "Median and interval",
             f"Reduction of the loss ({settings.loss}) from row to row{less}; above zero the set "
             f"helps. The interval covers the true median with probability "
-            f"{percent(settings.coverage)}, {certain}.",
+            f"{_coverage(results)}, {certain}.",
         ),
         (
             "Rows improved",
-            f"Rows whose loss falls{f' by more than {percent(beta)}' if beta else ''}. The p-value "
-            "is the chance of so many or more if a row improved with probability 1/2: exact for "
-            "any model and any data.",
+            f"Rows whose loss falls{_amounts(tests)}. The p-value is the chance of so many or more "
+            "if a row improved with probability 1/2: exact for any model and any data.",
         ),
         ("Stars", "*** p below 0.001, ** below 0.01, * below 0.05."),
         (
             "beta max",
-            "The set stays significant, without a correction, for every beta below this number: "
-            "the larger, the stronger the finding.",
+            f"The set stays significant{at_level(settings)}, without a correction, for every beta "
+            "below this number: the larger, the stronger the finding.",
         ),
     ]
-    if len({test.order for test in result.tests}) > 1:
+    if len({test.order for test in tests}) > 1:
         reading.append(
             (
                 "Orders",
@@ -399,7 +441,7 @@ def _reading(result: SFITResult) -> list[tuple[str, str]]:
                 "within an order only.",
             )
         )
-    if result.gates:
+    if any(result.gates for result in results):
         reading.append(
             (
                 "Gate",
@@ -413,9 +455,13 @@ def _reading(result: SFITResult) -> list[tuple[str, str]]:
 # --- how it was made ------------------------------------------------------------------------
 
 
-def _settings(result: SFITResult) -> list[tuple[str, str]]:
-    s = result.settings
-    rows = [(name, printable(value)) for name, value in facts(result)]
+def _settings(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
+    result = results[0]
+    s, told = result.settings, dict(facts(result))
+    if len(results) > 1:
+        told["Rows"] = f"{sum(map(_n_rows, results)):,}"
+        told["Interval"] = f"{s.interval}, coverage {_coverage(results)}"
+    rows = [(name, printable(value)) for name, value in told.items()]
     rows += [
         ("Largest order", str(s.max_order)),
         ("Given", listed(s.given) or "nothing"),

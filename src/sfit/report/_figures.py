@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from sfit._partitioned import PartitionedResult
 from sfit._result import SetTest, SFITResult
+from sfit._summary import at_level
 from sfit.exceptions import MissingDependencyError
 from sfit.plotting import (
     BetaCurveDisplay,
@@ -104,12 +105,12 @@ def _pairs(result: SFITResult, name: str) -> Figure:
 
 
 def _carries(result: SFITResult, name: str) -> Figure:
-    display = SignificanceBetaDisplay(result)
+    display, level = SignificanceBetaDisplay(result), at_level(result.settings)
     with _canvas(WIDTH, display.height) as ax:
         display.plot(ax)
         tips: Tips = {}
         for row, test in enumerate(display.shown):
-            text = f"{short_set(test.term, len(test.term))}\nsignificant below beta = "
+            text = f"{short_set(test.term, len(test.term))}\nsignificant{level} below beta = "
             _cover(
                 ax,
                 (0, row - 0.5),
@@ -120,7 +121,8 @@ def _carries(result: SFITResult, name: str) -> Figure:
             )
         return Figure(
             "How far the findings carry",
-            "Each set is significant, without a correction, for every beta below its point.",
+            f"Each set is significant{level}, without a correction, for every beta below its "
+            "point.",
             _svg(ax.figure, name, tips, "Largest beta at which each set is significant"),
         )
 
