@@ -153,7 +153,9 @@ def test_some_answers_differ_from_call_to_call():
     def model(rows):
         return good(rows) + (rows[:, 0] > 1) * rng.normal(size=len(rows))
 
-    with pytest.warns(SFITWarning, match=rf"differ from call to call, for {share:.0%} of 256"):
+    with pytest.warns(
+        SFITWarning, match=rf"differ from call to call, for {100 * share:.3g}% of 256"
+    ):
         table_of(model)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import sfit
-from sfit.exceptions import SFITWarning
+from sfit.exceptions import ArgumentError, SFITWarning
 from sfit.simulate import interactions, interactions_mean
 
 ROWS = 400_000
@@ -541,3 +541,19 @@ def test_a_base_that_is_certain_and_right_is_told_to_choose_another_reference():
     )
     with pytest.warns(SFITWarning, match="above zero on 100 rows.*choose another reference"):
         sfit.feature_significance(model, X, X[:, 0].astype(int), reference=0, loss="log_loss")
+
+
+def test_numbers_are_those_of_the_columns_of_x():
+    """Not of the columns among those that go to the model."""
+    X = np.random.default_rng(0).normal(size=(500, 4))
+    y = X[:, 1] + 4 * X[:, 2]
+
+    def model(Z):
+        return Z[:, 0] + 4 * Z[:, 1]
+
+    result = sfit.feature_significance(model, X, y, features=[1, 2, 3], always_on=[1])
+    assert result.feature_names == ("x2", "x3")
+    result = sfit.feature_significance(model, X, y, features=[1, 2, 3], groups={"two": [2, 3]})
+    assert result.feature_names == ("x1", "two")
+    with pytest.raises(ArgumentError, match="always_on names 0, which is not one of 'x1', 'x2'"):
+        sfit.feature_significance(model, X, y, features=[1, 2], always_on=[0])

@@ -249,6 +249,9 @@ def test_findings_of_other_results(nothing, parts, rows):
     first, second = describe(nothing)["finding"]
     assert first == "None of 3 features is significant."
     assert "on 0 of 100 rows, and 59 would be needed." in second
+    with pytest.warns(sfit.exceptions.SFITWarning, match="too few"):
+        few = sfit.feature_significance(lambda Z: Z[:, 0], np.eye(4), np.eye(4)[0])
+    assert describe(few)["finding"][1].endswith("all of so few rows would not be enough.")
     second = describe(nothing.at(correction="bonferroni"))["finding"][1]
     assert "on 0 of 100 rows, and its p-value of 1 is 1 after the correction." in second
     assert describe(parts)["finding"] == [

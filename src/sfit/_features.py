@@ -54,19 +54,27 @@ class Features:
 
 
 def positions_of(
-    wanted: Sequence[Any] | Any, labels: Sequence[str], argument: str, unnamed: bool = False
+    wanted: Sequence[Any] | Any,
+    labels: Sequence[str],
+    argument: str,
+    numbers: Sequence[int] = (),
 ) -> list[int]:
-    """Turn names (or positions, where the columns are `unnamed`) into positions."""
+    """Turn names into positions among the labels.
+
+    Where the columns have no names of their own, `numbers` are those of the columns of X that the
+    labels are of, and name them as well.
+    """
     if isinstance(wanted, str | int | np.integer) and not isinstance(wanted, bool):
         wanted = [wanted]
     if isinstance(wanted, Mapping | bytes) or not is_iterable(wanted):
         raise ArgumentError(f"{argument} must hold names of columns; got {wanted!r}.")
     index = {label: position for position, label in enumerate(labels)}
+    by_number = {number: position for position, number in enumerate(numbers)}
     found = []
     for item in wanted:
         whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
-        if unnamed and whole and 0 <= item < len(labels):
-            found.append(int(item))
+        if whole and item in by_number:
+            found.append(by_number[item])
         elif str(item) in index:
             found.append(index[str(item)])
         else:
@@ -93,7 +101,7 @@ def group_columns(
     labels: Sequence[str],
     groups: Mapping[str, Sequence[Any]] | None,
     always_on: Sequence[int],
-    unnamed: bool,
+    numbers: Sequence[int],
 ) -> dict[str, list[int]]:
     """Original columns of each feature, in the order in which they appear."""
     groups = {} if groups is None else groups
@@ -103,7 +111,7 @@ def group_columns(
         raise ArgumentError(f"groups has two groups of the same name: {list(groups)!r}.")
     owner: dict[int, str] = {}
     for name, columns in groups.items():
-        members = positions_of(columns, labels, f"groups[{name!r}]", unnamed)
+        members = positions_of(columns, labels, f"groups[{name!r}]", numbers)
         if not members:
             raise ArgumentError(f"groups[{name!r}] is empty.")
         for position in members:

@@ -144,9 +144,11 @@ def loco_significance(
     check_shape("X_train", train)
     names = column_names(train)
     labels = list(names or (f"x{position}" for position in range(train.shape[1])))
+    numbers: Sequence[int] = range(len(labels)) if names is None else ()
     if features is not None:
-        kept = positions_of(features, labels, "features", names is None)
+        kept = positions_of(features, labels, "features", numbers)
         train, labels = select_columns(train, kept), [labels[position] for position in kept]
+        numbers = kept if names is None else ()
     target = as_vector(y_train, "y_train", train.shape[0])
     test: HeldTest | StoredTest
     if open_store(X_test) is None:
@@ -155,7 +157,7 @@ def loco_significance(
         raise ArgumentError("X_train must have named columns where X_test is read piece by piece.")
     else:
         test = StoredTest(X_test, y_test, tuple(labels))
-    owners = group_columns(labels, groups, (), names is None)
+    owners = group_columns(labels, groups, (), numbers)
     if len(owners) < 2:
         raise ArgumentError(
             "features must be at least two: leaving the only feature out leaves nothing to fit; "

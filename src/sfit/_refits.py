@@ -199,7 +199,7 @@ def _same_columns(
         return select_columns(test, positions_in(names, labels, "X_test", remedy))
     if features is not None and not named:
         own = [f"x{position}" for position in range(test.shape[1])]
-        return select_columns(test, positions_of(features, own, "features", True))
+        return select_columns(test, positions_of(features, own, "features", range(len(own))))
     if test.shape[1] != len(labels):
         raise DataError(
             f"X_test has {test.shape[1]} columns, but X_train has {len(labels)}: they must agree."

@@ -30,7 +30,8 @@ def deltas_by_value(
     names, table = problem.features.names, as_table(X)
     # The value as the user knows it, before any encoding.
     labels = _labels(problem.view, table)
-    [column] = positions_of([feature], labels, "feature", column_names(table) is None)
+    unnamed = range(len(labels)) if column_names(table) is None else ()
+    [column] = positions_of([feature], labels, "feature", unnamed)
     [position] = positions_of([labels[column]], names, "feature")
     numbers = column_numbers(table, column)
     values = column_values(table, column) if numbers is None else numbers

@@ -223,9 +223,10 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         numbered = tuple(f"x{position}" for position in range(self.n_features_in_))
         labels = names or own or numbered
         selected = set(self.result_.selected)
+        numbers = range(len(labels)) if names is None else ()
         for group, columns in (self.groups or {}).items():
             if str(group) in selected:
-                members = positions_of(columns, labels, "groups", names is None)
+                members = positions_of(columns, labels, "groups", numbers)
                 selected.update(labels[position] for position in members)
         return np.asarray([label in selected for label in labels])
 

@@ -74,8 +74,9 @@ class Problem:
         differ = (again != output).reshape(len(head), -1).any(axis=1)
         if differ.any():
             warnings.warn(
-                f"the model's predictions differ from call to call, for {differ.mean():.0%} of "
-                f"{len(head)} rows: what they differ by counts as rounding, and hides features.",
+                "the model's predictions differ from call to call, for "
+                f"{100 * differ.mean():.3g}% of {len(head)} rows: what they differ "
+                "by counts as rounding, and hides features.",
                 SFITWarning,
                 stacklevel=3,
             )
@@ -152,8 +153,9 @@ def pose(
     labels, positions = used_columns(view, whole, features, asides(target_column, by, whole))
     unnamed = column_names(whole) is None
     asked["features"] = features if unnamed else labels
-    shown_always = positions_of(always_on, labels, "always_on", unnamed)
-    owners = group_columns(labels, groups, shown_always, unnamed)
+    numbers = positions if unnamed else ()
+    shown_always = positions_of(always_on, labels, "always_on", numbers)
+    owners = group_columns(labels, groups, shown_always, numbers)
     if not owners:
         raise ArgumentError("there is no feature left to test: every column is always_on.")
     check_reference(reference, labels)

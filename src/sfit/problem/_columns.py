@@ -96,7 +96,7 @@ def _asked_columns(
             f"features must be a sequence, in the order in which the model takes them; got the set "
             f"{features!r}."
         )
-    positions = positions_of(features, names, "features", unnamed)
+    positions = positions_of(features, names, "features", range(len(names)) if unnamed else ())
     if view.names is None:
         if view.width not in (None, len(positions)):
             raise ArgumentError(

@@ -100,12 +100,16 @@ def _finding(result: SFITResult) -> list[str]:
         return ["Nothing was tested."]
     if not found:
         nearest = max(result.tests, key=lambda test: (test.n_positive, test.statistic))
-        how_near = (
-            f"its p-value of {p_text(nearest.p_value)} is {p_text(nearest.p_adjusted)} after the "
-            "correction"
-            if result.settings.correction
-            else f"{critical_count(nearest.n, result.settings.alpha):,} would be needed"
-        )
+        needed = critical_count(nearest.n, result.settings.alpha)
+        if result.settings.correction:
+            how_near = (
+                f"its p-value of {p_text(nearest.p_value)} is {p_text(nearest.p_adjusted)} after "
+                "the correction"
+            )
+        elif needed > nearest.n:
+            how_near = "all of so few rows would not be enough"
+        else:
+            how_near = f"{needed:,} would be needed"
         return [
             f"None of {n} features is significant.",
             f"The nearest is {listed(nearest.term)}: the loss falls{_amounts([nearest])} on "
