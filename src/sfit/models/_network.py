@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from sfit._losses import LOSSES
@@ -162,3 +163,13 @@ def _fold(steps: Iterable[Step]) -> tuple[tuple[Array, Array, str], ...] | None:
     if waiting is not None or not layers or dtype not in (np.float32, np.float64):
         return None
     return tuple((w.astype(dtype), b.astype(dtype), activation) for w, b, activation in layers)
+
+
+def computed_in(network: Dense, dtype: npt.DTypeLike) -> Dense:
+    """The network as it computes: its weights may be stored in less precision."""
+    wide = np.result_type(network.layers[0][0], dtype)
+    layers = tuple(
+        (weights.astype(wide, copy=False), bias.astype(wide, copy=False), activation)
+        for weights, bias, activation in network.layers
+    )
+    return Dense(layers, network.output)

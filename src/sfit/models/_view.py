@@ -7,7 +7,7 @@ two-dimensional NumPy array, or as the user's own kind of frame where `encode` k
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -54,15 +54,6 @@ class Dense:
 
     layers: tuple[tuple[Array, Array, str], ...]
     output: str
-
-    def computed_in(self, dtype: npt.DTypeLike) -> Dense:
-        """The network as it computes: its weights may be stored in less precision."""
-        wide = np.result_type(self.layers[0][0], dtype)
-        layers = tuple(
-            (weights.astype(wide, copy=False), bias.astype(wide, copy=False), activation)
-            for weights, bias, activation in self.layers
-        )
-        return replace(self, layers=layers)
 
 
 @dataclass(frozen=True)
@@ -149,7 +140,7 @@ class ModelView:
 
     Examples
     --------
-    >>> from dataclasses import dataclass, replace
+    >>> from dataclasses import dataclass
     >>> import sfit
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Line(sfit.models.ModelView):

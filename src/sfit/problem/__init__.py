@@ -20,6 +20,7 @@ from sfit._features import Features, constant_features, group_columns, positions
 from sfit._losses import Loss, check_loss, choose_loss
 from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
 from sfit.models import Dense, ModelView, Trees, as_view
+from sfit.models._network import computed_in
 from sfit.problem._columns import asides, column_or_vector, used_columns
 from sfit.problem._dummies import base_of_dummies
 from sfit.problem._reference import check_reference, has_no_names, with_reference
@@ -83,7 +84,7 @@ class Problem:
         unit = float(np.finfo(output.dtype).eps)
         structure = self.view.structure
         if isinstance(structure, Dense):
-            structure = structure.computed_in(output.dtype)
+            structure = computed_in(structure, output.dtype)
         known: dict[Side, Restricted] = {}
         if not self.features.shown(nothing.shown):
             known[nothing] = Constant(base.values)
