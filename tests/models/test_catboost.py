@@ -213,6 +213,17 @@ def test_text_has_no_structure():
         view.randomize(np.random.default_rng(0))
 
 
+def test_a_leaf_that_is_not_a_number_is_refused(tmp_path):
+    """As damaged files hold: CatBoost predicts with it, and cannot write it down."""
+    cb.CatBoostRegressor(**SMALL).fit(X, SCORE).save_model(str(tmp_path / "model.cbm"))
+    model = cb.CatBoostRegressor().load_model(str(tmp_path / "model.cbm"))
+    values = model.get_leaf_values()
+    values[0] = np.nan
+    model.set_leaf_values(values)
+    with pytest.raises(ModelError, match=r"write the trees .* damaged\. Save it again"):
+        _ = as_view(model).structure
+
+
 def test_refusals_and_remedies():
     with pytest.raises(ModelError, match="not fitted"):
         as_view(cb.CatBoostRegressor())

@@ -98,7 +98,13 @@ class CatBoostView(ModelView):
     def _document(self) -> dict[str, Any]:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "model.json"
-            self.model.save_model(str(path), format="json")
+            try:
+                self.model.save_model(str(path), format="json")
+            except catboost.CatBoostError as error:
+                raise ModelError(
+                    f"CatBoost cannot write the trees of this model down ({error}): its file is "
+                    "damaged. Save it again from where it was fitted."
+                ) from error
             # What is no text in a damaged file is in its names, which are not read here.
             return dict(json.loads(path.read_text(encoding="utf-8", errors="replace")))
 
