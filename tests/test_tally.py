@@ -1,7 +1,7 @@
 """Tallies of any tiles merge into what the sorted whole says, or say that a bracket missed."""
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -130,15 +130,39 @@ def test_beta_max_is_not_looked_for_where_too_few_rows_improve():
     assert few.rho.window == NOWHERE
     assert len(few.rho.values) == 0
     assert math.isnan(conclude(asked, merged(asked, [few], 4.0)).beta_max)
-    full[: asked.ranks.critical - 200] = 0.25
-    near = everywhere(asked, Losses(base, full, None), 4.0)
-    # 200 rows below the critical count are 4 standard errors of 50.
-    assert near.rho.window != NOWHERE
-    assert near.rho.window.low > 0
-    full[: asked.ranks.critical - 201] = 0.25
-    full[asked.ranks.critical - 201 :] = 1.5
-    short = everywhere(asked, Losses(base, full, None), 4.0)
-    assert short.rho.window == NOWHERE
+    full[: asked.ranks.critical - 1] = 0.25
+    assert everywhere(asked, Losses(base, full, None), 4.0).rho.window == NOWHERE
+    full[: asked.ranks.critical] = 0.25
+    enough = everywhere(asked, Losses(base, full, None), 4.0)
+    assert enough.rho.window.low > 0
+    assert conclude(asked, merged(asked, [enough], 4.0)).beta_max == 0.75
+
+
+def test_beta_max_is_looked_for_where_the_other_rows_may_improve():
+    """A part of the rows judges with room: 200 below the critical count are 4 errors of 50."""
+    asked = question(20_000)
+    critical = asked.ranks.critical / 2
+    for short, looked_for in ((200, True), (201, False)):
+        base, full = np.ones(10_000), np.full(10_000, 1.5)
+        full[: math.ceil(critical) - short] = 0.25
+        window = everywhere(asked, Losses(base, full, None), 4.0).rho.window
+        assert (window != NOWHERE) == looked_for
+        assert window.low > 0
+
+
+@given(PAIRS, CUTS, st.sampled_from([0.05, 0.3]))
+def test_a_threshold_alone_is_the_one_of_the_whole_answer(pairs, cuts, alpha):
+    base, full = np.array(pairs).T
+    whole = question(len(pairs), 0.0, alpha)
+    asked = replace(whole, only_threshold=True)
+    seen = [
+        everywhere(asked, Losses(base[places], full[places], None), WIDE)
+        for places in np.split(np.arange(len(pairs)), sorted(cut % len(pairs) for cut in cuts))
+    ]
+    answer = conclude(asked, merged(asked, seen, WIDE))
+    assert len(seen[0].delta.values) == 0
+    np.testing.assert_equal(answer.beta_max, by_sorting(whole, base, full).beta_max)
+    assert math.isnan(answer.statistic) and math.isnan(answer.ci_low)
 
 
 def test_a_bracket_that_missed_is_told():

@@ -7,7 +7,7 @@ class): these are counted, and no row is looked at twice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,16 +63,15 @@ class Base:
 
         Where two predictions differ by rounding only, the full side is set to the base.
         """
-        if self.prediction.is_constant:
-            # Few values instead of many rows; the same holds for all rows of a value.
-            base, values = self.prediction.values, full.values
-            same = self._same(base, values)
-            values = np.where(_like(same, values), base, values)
-            by_row = Prediction(values, full.codes, full.n_rows).by_row()
-        else:
-            values = full.by_row()
-            same = self._same(self._predicted, values)
-            by_row = np.where(_like(same, values), self._predicted, values)
+        # Of a constant base few values are compared, not many rows: the same holds for all of them.
+        base = self.prediction.values if self.prediction.is_constant else self._predicted
+        if not self.prediction.is_constant:
+            full = Prediction(full.by_row(), None, full.n_rows)
+        same = self._same(base, full.values)
+        if same.any():
+            values = np.where(_like(same, full.values), base, full.values)
+            full = replace(full, values=values)
+        by_row = full.by_row()
         # Nothing changes for a feature that the model ignores: the very same losses say so.
         losses = self._base_losses if same.all() else self._loss(by_row)
         return Losses(self._base_losses, losses, None)

@@ -118,12 +118,13 @@ def order_statistics(merged: Counted, ranks: Sequence[int]) -> list[float | None
     """The values of 1-based ranks; None for one outside the window."""
     if not isinstance(merged, Merged):
         raise TypeError("order statistics are read from what merge gives")
-    places = np.asarray(ranks) - merged.below - 1
+    places = [rank - merged.below - 1 for rank in ranks]
     kept = len(merged.values)
     if merged.counts is not None and kept:
         upto = np.cumsum(merged.counts)
-        places = np.where(places < 0, -1, np.searchsorted(upto, places, "right"))
-    return [float(merged.values[place]) if 0 <= place < kept else None for place in places.tolist()]
+        found = np.searchsorted(upto, places, "right").tolist()
+        places = [place if place < 0 else at for place, at in zip(places, found, strict=True)]
+    return [float(merged.values[place]) if 0 <= place < kept else None for place in places]
 
 
 def bracket(merged: Merged, m: int, ranks: Sequence[int], n: int, room: float) -> Window:

@@ -5,6 +5,7 @@ Tallies of tiles merge into that of all rows, and everything that is ever report
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -41,10 +42,14 @@ class Question:
     part: int
     n: int
     ranks: Ranks
+    only_threshold: bool = False
+    """Whether beta_max alone is wanted, and not by how much the loss falls."""
 
     @property
     def delta_ranks(self) -> list[int]:
         """Ranks of delta that are reported: the interval's ends and the median."""
+        if self.only_threshold:
+            return []
         wanted = (self.ranks.low, self.ranks.high, self.ranks.lower, *median_ranks(self.n))
         return [rank for rank in wanted if rank]
 
@@ -76,31 +81,40 @@ def tally(question: Question, losses: Losses, windows: Windows, room: float) -> 
     Where no tile has bracketed them yet, this one does it for itself.
     """
     base, full, counts = losses
-    beta = question.contrast.beta
-    rho = relative_improvement(base, full)
-    positive = rho > beta
-    differences = delta(base, full, positive, beta)
+    n = len(base) if counts is None else int(counts.sum())
     n_better = total(full < base, counts)
+    n_improvable = total(base != 0, counts)
     for_delta, for_rho = windows
-    if counts is None and for_delta == EVERYTHING:
-        for_delta = bracket_by_sample(differences, question.delta_ranks, question.n, room)
-    if counts is None and for_rho == EVERYTHING:
+    for_itself = counts is None and for_rho == EVERYTHING
+    if for_itself and not _may_improve(question, n_better, n, room):
         for_rho = NOWHERE
-        if _may_improve(question, n_better, len(rho), room):
-            for_rho = bracket_by_sample(rho, question.rho_ranks, question.n, room)
-            for_rho = _improving(for_rho)
+        if question.only_threshold:
+            return Tally(n, n_better, n_better, n_improvable, NOTHING, count(base, NOWHERE))
+    rho = relative_improvement(base, full)
+    positive = rho > question.contrast.beta
+    kept = NOTHING
+    if not question.only_threshold:
+        differences = delta(base, full, positive, question.contrast.beta)
+        if counts is None and for_delta == EVERYTHING:
+            for_delta = bracket_by_sample(differences, question.delta_ranks, question.n, room)
+        kept = count(differences, for_delta, counts)
+    if for_itself and for_rho != NOWHERE:
+        for_rho = bracket_by_sample(rho, question.rho_ranks, question.n, room)
+        for_rho = _improving(for_rho)
     return Tally(
-        len(rho) if counts is None else int(counts.sum()),
+        n,
         total(positive, counts),
         n_better,
-        total(base != 0, counts),
-        count(differences, for_delta, counts),
+        n_improvable,
+        kept,
         count(rho, for_rho, counts) if question.rho_ranks else NOTHING,
     )
 
 
 def _may_improve(question: Question, n_better: int, m: int, room: float) -> bool:
     """Whether enough of all rows may improve for a beta_max, judging by m of them."""
+    if m == question.n:
+        return n_better >= question.ranks.critical
     return n_better + margin(m, room) >= question.ranks.critical / question.n * m
 
 
@@ -112,10 +126,10 @@ def _improving(window: Window) -> Window:
 def merged(question: Question, tallies: Sequence[Tally], room: float) -> Tally:
     """What some tiles say together, kept only where the wanted order statistics must lie."""
     n = sum(one.n for one in tallies)
-    room *= sqrt(_overdispersion(tallies))
     for_delta = merge([one.delta for one in tallies])
     for_rho = merge([one.rho for one in tallies])
     if n < question.n:
+        room *= sqrt(_overdispersion(tallies))
         window = bracket(for_delta, n, question.delta_ranks, question.n, room)
         for_delta = narrow(for_delta, window)
         window = bracket(for_rho, n, question.rho_ranks, question.n, room)
@@ -138,8 +152,8 @@ def _overdispersion(tallies: Sequence[Tally]) -> float:
         share = sum(k for k, _ in shares) / n
     if len(shares) < 2 or share in (0, 1):
         return 1.0
-    between = sum((k - m * share) ** 2 / m for k, m in shares) / (len(shares) - 1)
-    return max(1.0, between / (share * (1 - share)))
+    spread = sum((k - m * share) ** 2 / m for k, m in shares) / (len(shares) - 1)
+    return max(1.0, spread / (share * (1 - share)))
 
 
 def conclude(question: Question, seen: Tally) -> Evidence | None:
@@ -155,13 +169,15 @@ def conclude(question: Question, seen: Tally) -> Evidence | None:
             return None
         beta_max = threshold
     found: dict[int, Any] = {0: -np.inf, **dict(zip(wanted, values, strict=True))}
+    if question.only_threshold:
+        found = defaultdict(lambda: np.nan)
     low, high = median_ranks(question.n)
     ranks = question.ranks
     return Evidence(
         n=question.n,
         n_positive=seen.n_positive,
         n_improvable=seen.n_improvable,
-        statistic=float(np.mean([found[low], found[high]])),
+        statistic=(found[low] + found[high]) / 2,
         ci_low=found[ranks.low],
         ci_high=found[ranks.high] if ranks.high else np.inf,
         ci_lower=found[ranks.lower],
