@@ -22,7 +22,7 @@ BINS_PER_EDGE = 64
 LEAST_BINS, MOST_BINS = 1 << 10, 1 << 16
 """More bins leave fewer values to search for, but take time to make, and fall out of the cache."""
 ALL_BINS = 1 << 24
-"""Bins of all searches that are held together: 128 MB."""
+"""Bins of all searches that are held together: 32 MB, or 64 MB of more than 32,767 edges each."""
 
 _SEARCH = -1
 
@@ -62,7 +62,7 @@ class Lookup:
         cells = self.cells.take(_bins(values, self.low, self.scale, len(self.cells)))
         open_ = np.flatnonzero(cells == _SEARCH)
         cells[open_] = self._search(values[open_])
-        return cells
+        return cells.astype(np.intp)
 
     def _search(self, values: Array) -> Array:
         return np.searchsorted(self.edges, values, "right" if self.strict else "left")
@@ -84,7 +84,8 @@ def make_lookup(edges: Array, *, strict: bool, missing: bool = False, together: 
     own = _bins(edges, low, scale, n_bins)
     reach = np.empty(m + 1, dtype=np.intp)
     reach[0], reach[1:-1], reach[-1] = own[0], own[1:] - own[:-1], n_bins - own[-1]
-    cells = np.repeat(np.arange(m + 1), reach)
+    # Small numbers keep the table in the nearest cache.
+    cells = np.repeat(np.arange(m + 1, dtype=np.min_scalar_type(-m - 1)), reach)
     cells[own] = _SEARCH
     return Lookup(edges, strict, missing, cells, low, scale)
 
