@@ -106,7 +106,7 @@ def make_polylines(
     """
     layers = [
         _Layer(
-            # Unit by unit: libraries hold them the other way round, and then each is in many places.
+            # Row by row, as they are taken: libraries hold them the other way round.
             np.ascontiguousarray(weights, float),
             np.asarray(bias, float),
             cast(float, slope_below_zero(activation)),
