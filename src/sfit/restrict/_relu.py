@@ -119,21 +119,23 @@ def make_polylines(
         base = _bent(base @ layer.weights + layer.bias, layer.share)
     rows, units = (len(start) + 2, len(layers[min(1, len(layers) - 1)].bias))
     at_once = max(1, BATCH_VALUES // (rows * units))
-    lines: list[Polyline] = []
+    origins = reference[list(columns)]
+    ends = np.reshape(spans, (-1, 2)) - origins[:, None]
+    # The reference is always within, wherever the column's values are.
+    low, high = np.minimum(ends[:, 0], 0.0), np.maximum(ends[:, 1], 0.0)
+    found: list[_Knots] = []
     for first in range(0, len(columns), at_once):
-        batch = list(columns[first : first + at_once])
-        origins = reference[batch]
-        ends = np.array(spans[first : first + at_once]) - origins[:, None]
-        # The reference is always within, wherever the column's values are.
-        low, high = np.minimum(ends[:, 0], 0.0), np.maximum(ends[:, 1], 0.0)
-        knots = _first_layers(layers, start, batch, low, high)
+        batch = slice(first, first + at_once)
+        knots = _first_layers(layers, start, list(columns[batch]), low[batch], high[batch])
         for bent, layer in pairwise(layers[1:]):
             knots = _bend(knots, bent.share, layer)
-        knots = _bend(knots, layers[-1].share, None)
+        found.append(_bend(knots, layers[-1].share, None))
+    lines = [
+        Polyline(column, origin, (least, most), *piece, network.output, dtype)
         for column, origin, (least, most), piece in zip(
-            batch, origins.tolist(), ends.tolist(), _pieces(knots, base, len(columns)), strict=True
-        ):
-            lines.append(Polyline(column, origin, (least, most), *piece, network.output, dtype))
+            columns, origins.tolist(), ends.tolist(), _pieces(found, base), strict=True
+        )
+    ]
     raw = base if len(base) == 1 else base[None]
     return Constant(finish(raw, network.output, dtype)), lines
 
@@ -246,13 +248,15 @@ def _settle(bounds: Array, values: Array) -> None:
         values[knot[rounding], unit[rounding]] = 0.0
 
 
-def _pieces(knots: _Knots, base: Array, together: int) -> Iterator[tuple[Lookup, Array, Array]]:
+def _pieces(batches: Sequence[_Knots], base: Array) -> Iterator[tuple[Lookup, Array, Array]]:
     """The search among the knots of each column, and an intercept and a slope between them.
 
-    So many searches are held `together`, those of other batches among them.
     Every polyline goes through the base: a row at the reference must not differ in its last bit.
     """
-    bounds, x, values = knots
+    if not batches:
+        return
+    x, values = (np.concatenate(of) for of in ([k.x for k in batches], [k.values for k in batches]))
+    bounds = np.cumsum(np.concatenate([[0], *(np.diff(knots.bounds) for knots in batches)]))
     widths = x[bounds[1:] - 1] - x[bounds[:-1]]
     # Knots that all but coincide say the same, and a slope between them is noise.
     apart = np.diff(x, prepend=-np.inf) > NEAR * np.repeat(widths, np.diff(bounds))
@@ -273,7 +277,7 @@ def _pieces(knots: _Knots, base: Array, together: int) -> Iterator[tuple[Lookup,
         slopes, intercepts = slopes[:, 0], intercepts[:, 0]
     for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
         own = slice(first, max(last, first + 1))
-        lookup = make_lookup(x[first + 1 : last], strict=False, together=together)
+        lookup = make_lookup(x[first + 1 : last], strict=False, together=len(firsts))
         yield lookup, intercepts[own], slopes[own]
 
 
