@@ -23,9 +23,8 @@ from sfit.rows import Tile, column_values
 
 Array = npt.NDArray[Any]
 
-BATCH_VALUES = 1 << 16
-"""So many values of units at knots are computed together: 512 kB, which stays in the cache, and
-which the system need not find anew for each batch."""
+BATCH_VALUES = 1 << 17
+"""So many values of units at knots are computed together: 1 MB, which stays in the cache."""
 
 NEAR = 1e-12
 """What is smaller than this, as a share of its range, is rounding."""
