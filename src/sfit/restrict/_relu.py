@@ -85,8 +85,8 @@ class _Layer(NamedTuple):
 class _Knots(NamedTuple):
     """Knots of several columns, one column after the other, and what some units are at each."""
 
-    owner: Array
-    """The number of the column that a knot is of."""
+    bounds: Array
+    """Where the knots of each column start, and where the last end."""
     x: Array
     values: Array
 
@@ -105,33 +105,36 @@ def make_polylines(
     """
     layers = [
         _Layer(
-            np.asarray(weights, float),
+            # Row by row, as they are taken: libraries hold them the other way round.
+            np.ascontiguousarray(weights, float),
             np.asarray(bias, float),
             cast(float, slope_below_zero(activation)),
         )
         for weights, bias, activation in network.layers
     ]
     start = reference @ layers[0].weights + layers[0].bias
-    base = _bent(start, layers[0].share)
+    base = _bent(start.copy(), layers[0].share)
     for layer in layers[1:]:
         base = _bent(base @ layer.weights + layer.bias, layer.share)
     rows, units = (len(start) + 2, len(layers[min(1, len(layers) - 1)].bias))
     at_once = max(1, BATCH_VALUES // (rows * units))
-    lines: list[Polyline] = []
+    origins = reference[list(columns)]
+    ends = np.reshape(spans, (-1, 2)) - origins[:, None]
+    # The reference is always within, wherever the column's values are.
+    low, high = np.minimum(ends[:, 0], 0.0), np.maximum(ends[:, 1], 0.0)
+    found: list[_Knots] = []
     for first in range(0, len(columns), at_once):
-        batch = list(columns[first : first + at_once])
-        origins = reference[batch]
-        ends = np.array(spans[first : first + at_once]) - origins[:, None]
-        # The reference is always within, wherever the column's values are.
-        low, high = np.minimum(ends[:, 0], 0.0), np.maximum(ends[:, 1], 0.0)
-        knots = _first_layers(layers, start, batch, low, high)
+        batch = slice(first, first + at_once)
+        knots = _first_layers(layers, start, list(columns[batch]), low[batch], high[batch])
         for bent, layer in pairwise(layers[1:]):
             knots = _bend(knots, bent.share, layer)
-        knots = _bend(knots, layers[-1].share, None)
+        found.append(_bend(knots, layers[-1].share, None))
+    lines = [
+        Polyline(column, origin, (least, most), *piece, network.output, dtype)
         for column, origin, (least, most), piece in zip(
-            batch, origins.tolist(), ends.tolist(), _pieces(knots, base, len(columns)), strict=True
-        ):
-            lines.append(Polyline(column, origin, (least, most), *piece, network.output, dtype))
+            columns, origins.tolist(), ends.tolist(), _pieces(found, base), strict=True
+        )
+    ]
     raw = base if len(base) == 1 else base[None]
     return Constant(finish(raw, network.output, dtype)), lines
 
@@ -149,7 +152,7 @@ def _first_layers(
     if len(layers) == 1:
         x = np.column_stack([low, high])
         values = start + x[:, :, None] * slope[:, None]
-        return _Knots(np.repeat(np.arange(n_columns), 2), x.ravel(), values.reshape(-1, len(start)))
+        return _Knots(_even(x), x.ravel(), values.reshape(-1, len(start)))
     at_low = start + low[:, None] * slope
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         bends = low[:, None] - at_low / slope
@@ -166,13 +169,19 @@ def _first_layers(
     slopes = values[1:]
     # Slopes between the knots, then their rises, then the values: all in the same place.
     slopes[0] = np.where(active, slope, share * slope) @ following
-    np.multiply(following[order.T], turns.T[:, :, None], out=slopes[1:])
+    # Clipping changes none of the numbers, and spares NumPy a copy.
+    following.take(order.T, axis=0, out=slopes[1:], mode="clip")
+    slopes[1:] *= turns.T[:, :, None]
     _run_down(slopes.reshape(len(slopes), -1))
     slopes *= np.diff(x, axis=1).T[:, :, None]
     values[0] = np.where(active, at_low, share * at_low) @ following + layers[1].bias
     _run_down(values.reshape(len(values), -1))
-    owner = np.repeat(np.arange(n_columns), x.shape[1])
-    return _Knots(owner, x.ravel(), values.swapaxes(0, 1).reshape(-1, following.shape[1]))
+    return _Knots(_even(x), x.ravel(), values.swapaxes(0, 1).reshape(-1, following.shape[1]))
+
+
+def _even(x: Array) -> Array:
+    """Bounds of columns that have as many knots each."""
+    return np.arange(len(x) + 1) * x.shape[1]
 
 
 def _run_down(rows: Array) -> None:
@@ -194,68 +203,83 @@ def _run_down(rows: Array) -> None:
 
 def _bend(knots: _Knots, share: float, following: _Layer | None) -> _Knots:
     """Bend the units of a layer, with a knot where one crosses zero, and apply the layer behind."""
-    owner, x, values = knots
+    bounds, x, values = knots
     weights, bias = (np.eye(values.shape[1]), 0.0) if following is None else following[:2]
     if share == 1:
-        return _Knots(owner, x, values if following is None else values @ weights + bias)
-    # Rounding must not wake a unit that is dead where it only touches zero.
-    size = np.abs(values)
-    firsts = np.searchsorted(owner, np.arange(owner[-1] + 1))
-    largest = NEAR * np.maximum.reduceat(size, firsts, axis=0)
-    values[size <= largest[owner]] = 0.0
+        return _Knots(bounds, x, values if following is None else values @ weights + bias)
+    _settle(bounds, values)
     negative = values < 0
     crosses = negative[:-1] != negative[1:]
-    crosses[firsts[1:] - 1] = False
+    crosses[bounds[1:-1] - 1] = False
     interval, unit = np.divmod(np.flatnonzero(crosses), values.shape[1])
-    between, rise = values[interval], values[interval + 1]
+    before, behind = values[interval, unit], values[interval + 1, unit]
+    part = before / (before - behind)
+    order = np.lexsort((part, interval))
+    interval, unit, part = interval[order], unit[order], part[order]
+    between, rise = values.take(interval, axis=0), values.take(interval + 1, axis=0)
     rise -= between
-    zero = np.arange(len(unit)), unit
-    part = between[zero] / -rise[zero]
     rise *= part[:, None]
     between += rise
-    between[zero] = 0.0
-    new = x[interval] + part * (x[interval + 1] - x[interval])
-    owner, x = np.concatenate([owner, owner[interval]]), np.concatenate([x, new])
-    order = np.lexsort((x, owner))
-    outputs = [_bent(some, share) @ weights + bias for some in (values, between)]
-    return _Knots(owner[order], x[order], np.concatenate(outputs)[order])
+    between[np.arange(len(unit)), unit] = 0.0
+    low, high = x[interval], x[interval + 1]
+    # Rounding must not carry a knot beyond the next.
+    new = np.minimum(low + part * (high - low), high)
+    outputs, others = (_bent(some, share) @ weights for some in (values, between))
+    outputs = np.insert(outputs, interval + 1, others, axis=0)
+    outputs += bias
+    bounds = bounds + np.searchsorted(interval, bounds)
+    return _Knots(bounds, np.insert(x, interval + 1, new), outputs)
 
 
-def _pieces(knots: _Knots, base: Array, together: int) -> Iterator[tuple[Lookup, Array, Array]]:
+def _settle(bounds: Array, values: Array) -> None:
+    """Make zero what is rounding beside the largest value of its unit along its column.
+
+    Rounding must not wake a unit that is dead where it only touches zero.
+    """
+    size = np.abs(values)
+    # Hardly any value is small beside the largest of all, and only those are looked at.
+    near = np.flatnonzero(size <= NEAR * size.max())
+    if len(near):
+        knot, unit = np.divmod(near, values.shape[1])
+        largest = np.maximum.reduceat(size, bounds[:-1], axis=0)
+        column = np.searchsorted(bounds, knot, "right") - 1
+        rounding = size[knot, unit] <= NEAR * largest[column, unit]
+        values[knot[rounding], unit[rounding]] = 0.0
+
+
+def _pieces(batches: Sequence[_Knots], base: Array) -> Iterator[tuple[Lookup, Array, Array]]:
     """The search among the knots of each column, and an intercept and a slope between them.
 
-    So many searches are held `together`, those of other batches among them.
     Every polyline goes through the base: a row at the reference must not differ in its last bit.
     """
-    owner, x, values = knots
-    bounds = np.searchsorted(owner, np.arange(owner[-1] + 2))
+    if not batches:
+        return
+    x, values = (np.concatenate(of) for of in ([k.x for k in batches], [k.values for k in batches]))
+    bounds = np.cumsum(np.concatenate([[0], *(np.diff(knots.bounds) for knots in batches)]))
     widths = x[bounds[1:] - 1] - x[bounds[:-1]]
     # Knots that all but coincide say the same, and a slope between them is noise.
-    apart = np.diff(x, prepend=-np.inf) > NEAR * widths[owner]
+    apart = np.diff(x, prepend=-np.inf) > NEAR * np.repeat(widths, np.diff(bounds))
     apart[bounds[:-1]] = True
-    owner, x, values = owner[apart], x[apart], values[apart]
-    bounds = np.searchsorted(owner, np.arange(owner[-1] + 2))
-    if values.shape[1] == 1:
-        values, base = values[:, 0], base[0]
-    gaps = np.diff(x)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = np.diff(values, axis=0) / (gaps if values.ndim == 1 else gaps[:, None])
-        intercepts = values[:-1] - slopes * (x[:-1] if values.ndim == 1 else x[:-1, None])
-    for first, last in pairwise(bounds.tolist()):
-        own = slice(first, last - 1)
-        lookup, levels, rises = (
-            make_lookup(x[first + 1 : last - 1], strict=False, together=together),
-            intercepts[own],
-            slopes[own],
-        )
-        if last - first == 1:
-            levels = values[first:last]
-            rises = np.zeros_like(levels)
-        at_reference = np.searchsorted(lookup.edges, 0.0)
-        levels = levels + (base - levels[at_reference])
-        levels[at_reference] = base
-        yield lookup, levels, rises
+    bounds = np.append(0, np.cumsum(apart))[bounds]
+    x, values = x[apart], values[apart]
+    firsts, lasts = bounds[:-1], bounds[1:] - 1
+    # A column that never changes is a single knot; behind the last of any other nothing is asked.
+    slopes, intercepts = np.zeros_like(values), values.copy()
+    inner = np.delete(np.arange(len(x)), lasts)
+    slopes[inner] = (values[inner + 1] - values[inner]) / (x[inner + 1] - x[inner])[:, None]
+    intercepts[inner] -= slopes[inner] * x[inner, None]
+    below = np.append(0, np.cumsum(x < 0))
+    at_reference = firsts + np.maximum(below[lasts] - below[firsts + 1], 0)
+    intercepts += np.repeat(base - intercepts[at_reference], np.diff(bounds), axis=0)
+    intercepts[at_reference] = base
+    if len(base) == 1:
+        slopes, intercepts = slopes[:, 0], intercepts[:, 0]
+    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+        own = slice(first, max(last, first + 1))
+        lookup = make_lookup(x[first + 1 : last], strict=False, together=len(firsts))
+        yield lookup, intercepts[own], slopes[own]
 
 
 def _bent(values: Array, share: float) -> Array:
-    return np.maximum(values, share * values) if share else np.maximum(values, 0.0)
+    """The values behind an activation, in the place of those before it."""
+    return np.maximum(values, share * values if share else 0.0, out=values)

@@ -46,27 +46,28 @@ def reproduces(
         if own:
             sides = sides[:: max(1, len(sides) // VERIFIED_CELLS)]
         sample = _sample(features, tile, with_ends=arithmetic == "polyline")
-        gaps, sizes = [], []
-        for side, prediction in predict_directly(view, features, sample, sides, Memory()):
-            ours, theirs = functions[side](sample).by_row(), prediction.by_row()
-            if ours.shape != theirs.shape:
-                return False
-            gaps.append(_size(ours - theirs))
-            sizes.append(_size(theirs))
+        pairs = [
+            (functions[side](sample).by_row(), prediction.by_row())
+            for side, prediction in predict_directly(view, features, sample, sides, Memory())
+        ]
+        if len({predictions.shape for pair in pairs for predictions in pair}) > 1:
+            return False
+        ours, theirs = map(np.stack, zip(*pairs, strict=True))
+        gaps, sizes = _size(ours - theirs), _size(theirs)
         # One row that is far out must not excuse the others; nor must all be right to the last bit
         # where the model predicts next to nothing beside what it is to predict.
-        usual = max(float(np.median(of_side)) for of_side in sizes)
+        usual = float(np.median(sizes, axis=1).max())
         if view.task == "regression":
             usual = max(usual, float(np.median(np.abs(tile.y))))
         room = 0.0 if own else unit**ROUNDING_POWER
-        if not (np.array(gaps) <= room * np.maximum(np.array(sizes), usual)).all():
+        if not (gaps <= room * np.maximum(sizes, usual)).all():
             return False
     return True
 
 
 def _size(values: Array) -> Array:
-    """The largest output of each row."""
-    return np.abs(values).reshape(len(values), -1).max(axis=1)
+    """The largest output of each row of each side."""
+    return np.abs(values).reshape(*values.shape[:2], -1).max(axis=2)
 
 
 def _sample(features: Features, tile: Tile, *, with_ends: bool) -> Tile:
