@@ -97,10 +97,11 @@ def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:
     # Hardly any row is as close as the largest prediction allows: only those are looked at.
     most = max(float(np.abs(side).max(initial=0.0)) for side in (a, b))
     close: Array = np.asarray(gap <= max(8 * unit * most, 4 * noise))
-    near = np.nonzero(close)
-    a, b = (np.broadcast_to(side, gap.shape)[near] for side in (a, b))
-    largest = np.maximum(np.abs(a), np.abs(b))
-    close[near] = gap[near] <= np.maximum(8 * unit * largest, 4 * noise)
+    if close.any():
+        near = np.nonzero(close)
+        a, b = (np.broadcast_to(side, gap.shape)[near] for side in (a, b))
+        largest = np.maximum(np.abs(a), np.abs(b))
+        close[near] = gap[near] <= np.maximum(8 * unit * largest, 4 * noise)
     return close if close.ndim == 1 else np.asarray(close.all(axis=1))
 
 

@@ -54,6 +54,7 @@ def gather(
 ) -> list[Evidence]:
     """Answer all questions in one pass over the tiles (another one for brackets that missed)."""
     started = time.perf_counter()
+    _keep_memory()
     route, contrasts = evaluation.predictions.prepare(
         [question.contrast for question in questions], rows.first, len(rows), evaluation.unit
     )
