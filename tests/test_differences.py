@@ -194,6 +194,21 @@ def test_a_side_that_changes_nothing_has_the_very_losses_of_the_base(part):
     assert not any(losses.full is losses.base for losses in side.against(other, [0]))
 
 
+@pytest.mark.parametrize("first", [0.1, 0.5])
+def test_the_type_of_a_loss_does_not_depend_on_the_other_rows(first):
+    """A model may answer in single precision or double; 0.1f is another number than 0.1."""
+    seen = []
+
+    def loss(y, prediction):
+        seen.append(prediction.dtype)
+        return np.abs(y - prediction[:, 1])
+
+    base = base_side(constant(0.5, 3), np.zeros(3), loss=loss)
+    answer = base.losses_by_row(each_row(np.array([first, 0.1, 0.2], dtype=np.float32)))
+    assert seen == [np.float64, np.float64]
+    assert answer.full[1] == np.float64(np.float32(0.1))
+
+
 def test_a_loss_that_cannot_be_used_is_refused_with_the_users_row():
     """Below zero where it must not be, at the number that the row had before some were chosen."""
 

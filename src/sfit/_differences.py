@@ -68,10 +68,11 @@ class Base:
         if not self.prediction.is_constant:
             full = Prediction(full.by_row(), None, full.n_rows)
         same = self._same(base, full.values)
+        # Whether another row is the same must not decide the type that losses are computed in.
+        values = full.values.astype(np.result_type(base, full.values), copy=False)
         if same.any():
-            values = np.where(_like(same, full.values), base, full.values)
-            full = replace(full, values=values)
-        by_row = full.by_row()
+            values = np.where(_like(same, values), base, values)
+        by_row = replace(full, values=values).by_row()
         # Nothing changes for a feature that the model ignores: the very same losses say so.
         losses = self._base_losses if same.all() else self._loss(by_row)
         return Losses(self._base_losses, losses, None)
