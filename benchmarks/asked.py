@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cases import NETWORKS, SMALL_NETWORKS
 from table import PEERS, Size, Table
 
 
@@ -35,9 +36,10 @@ def verdicts(table: Table) -> Iterator[Verdict]:
     yield at_most(table, size, 1.5)
     yield faster_than_loop(table, size, 50)
     yield same_counts(table, size)
-    size = ("first order", "torch 100-50-30", few, wide)
-    yield at_most(table, size, 6)
-    yield same_counts(table, size)
+    for model in SMALL_NETWORKS:
+        size = ("first order", model, few, wide)
+        yield at_most(table, size, 6)
+        yield same_counts(table, size)
     for size in table.sizes("one-hot"):
         yield share_of_loop(table, size, 0.3)
     yield share_of_loop(table, ("first order", "opaque callable", middle, features), 1.05)
@@ -53,7 +55,7 @@ def at_most(table: Table, size: Size, most: float) -> Verdict:
     asked = f"{what} in at most {most:g} passes"
     measured = f"{found:.3g} passes" if found else None
     one = table.find(size, "pass")
-    if found and found > most and one and "torch" in size[1]:
+    if found and found > most and one and size[1] in NETWORKS:
         each = 1000 * one["seconds"] * most / size[3] / (20 if size[0] == "choose_beta" else 1)
         measured = (
             f"{measured}. A pass is {1000 * one['seconds']:.1f} ms, which leaves {each:.2g} ms for each test: "

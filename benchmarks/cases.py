@@ -15,6 +15,8 @@ GRID = (
     "logistic regression",
     "opaque callable",
 )
+SMALL_NETWORKS = ("scikit-learn MLP 100-50-30", "torch 100-50-30")
+NETWORKS = (*SMALL_NETWORKS, "torch 512-256")
 SECOND_ORDER = (*BOOSTED, "random forest", "XGBoost", "torch 100-50-30")
 
 
@@ -82,9 +84,9 @@ def all_cases(sizes: Sizes) -> list[Case]:
     for model in GRID:
         for features in sizes.features:
             central = features == middle_features
-            if central and model.startswith("torch"):
+            if central and model in NETWORKS:
                 features = sizes.network_features
-            whole = ((few,) if model == "torch 100-50-30" else (middle,)) if central else ()
+            whole = ((few,) if model in SMALL_NETWORKS else (middle,)) if central else ()
             peers = (few, middle) if central else (middle,)
             case = Case("first order", model, features, sizes.rows, whole=whole, peers=peers)
             (cases if central else others).append(case)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cases import NETWORKS
+
 Size = tuple[str, str, int, int]  # kind, model, rows, features
 Record = dict[str, Any]
 
@@ -48,8 +50,7 @@ class Table:
         return list(dict.fromkeys(model for _, model, _, _ in self.sizes("first order")))
 
     def middle_features(self, model: str) -> int:
-        network = model.startswith("torch")
-        return self.plan["network_features"] if network else self.plan["features"][1]
+        return self.plan["network_features"] if model in NETWORKS else self.plan["features"][1]
 
     def central(self) -> list[Size]:
         """Each model at the middle number of rows and features."""
