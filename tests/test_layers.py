@@ -43,9 +43,34 @@ MAY_IMPORT = {
         "_tally",
         "rows",
     ),
+    "_progress": (),
+    "_versions": (),
+    "_payload": ("_contrast", "_differences"),
+    "_jobs": ("_contrast", "_differences", "_payload"),
+    "_checkpoint": ("exceptions", "_versions", "problem", "rows"),
     "_document": ("exceptions",),
+    "_result": (
+        "_arguments",
+        "_document",
+        "_multiplicity",
+        "_reported",
+        "_summary",
+        "plotting",
+    ),
+    "_partitioned": ("_document", "_reported", "_result", "plotting"),
     "_summary": ("_result",),
     "_reported": ("_document", "report"),
+    "_inside": ("exceptions", "_features", "_partners", "models", "problem"),
+    "_row_deltas": (
+        "_arguments",
+        "_contrast",
+        "_differences",
+        "_features",
+        "models",
+        "problem",
+        "rows",
+    ),
+    "simulate": ("exceptions", "_arguments"),
     "plotting": (
         "exceptions",
         "_arguments",
@@ -81,6 +106,8 @@ MAY_IMPORT = {
         "rows",
     ),
 }
+CALLS = ("_feature_significance", "_beta", "_loco", "_refits", "selector", "__init__")
+"""The public calls, which put the layers together."""
 OUTSIDE = ("cli", "studies", "__main__")
 """What uses the package as anybody would."""
 
@@ -118,6 +145,11 @@ def test_a_layer_imports_only_what_lies_below_it(layer):
         if not belongs(other, MAY_IMPORT[layer])
     }
     assert not wrong
+
+
+def test_every_module_has_its_place():
+    known = (*MAY_IMPORT, *CALLS, *OUTSIDE)
+    assert not [name for name, _ in modules() if not belongs(name, known)]
 
 
 def test_nothing_inside_imports_the_public_list():

@@ -26,14 +26,16 @@ from sklearn.tree import DecisionTreeRegressor
 
 import sfit
 from sfit._contrast import Contrast, Reveal
+from sfit.models import Dense
 from sfit.models._sklearn import SklearnView
 from sfit.problem import pose
-from sfit.restrict import fast_route
+from sfit.restrict import _relu, fast_route
 from sfit.restrict._cells import Cells
 from sfit.restrict._forest import TreeByTree
 from sfit.restrict._lookup import ALL_BINS, make_lookup
-from sfit.restrict._relu import _run_down
+from sfit.restrict._relu import _run_down, make_polylines
 from sfit.restrict._trees import make_cells
+from sfit.rows import Tile
 
 
 @given(
@@ -68,6 +70,16 @@ def test_lookup_on_many_edges(m, spread):
             np.testing.assert_array_equal(lookup(values), np.searchsorted(edges, values, side=side))
             held = 0 if lookup.cells is None else len(lookup.cells)
             assert held * together <= ALL_BINS
+
+
+@pytest.mark.parametrize("m", [127, 128, 32_767, 32_768])
+def test_lookup_at_the_limits_of_small_numbers(m):
+    """Tables hold numbers as small as will do."""
+    edges = np.arange(m, dtype=float)
+    values = np.concatenate([edges - 0.5, edges, [m - 0.5, m + 9.0]])
+    np.testing.assert_array_equal(
+        make_lookup(edges, strict=False)(values), np.searchsorted(edges, values)
+    )
 
 
 def regression(n=4_000, width=6, seed=0):
@@ -457,6 +469,31 @@ def test_polylines_of_random_networks(seed, hidden, slope, bias, closing):
     for a, b in zip(fast.tests, slow.tests, strict=True):
         assert a.n_positive == b.n_positive
         assert a.statistic == pytest.approx(b.statistic, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("together", [1, 2, 3])
+@pytest.mark.parametrize("outputs", [1, 4])
+def test_polylines_of_many_columns_are_made_in_batches(outputs, together, monkeypatch):
+    """How many columns go through the layers together changes nothing but rounding."""
+    rng = np.random.default_rng(outputs)
+    sizes = [(7, 9), (9, 5), (5, outputs)]
+    layers = [
+        (rng.normal(size=shape), rng.normal(size=shape[1]), activation)
+        for shape, activation in zip(sizes, ("relu", "relu", "identity"), strict=True)
+    ]
+    network = Dense(tuple(layers), "softmax" if outputs > 1 else "identity")
+    reference, spans = rng.normal(size=7), [(-3.0, 3.0)] * 6 + [(1.0, 1.0)]
+    rows = Tile(0, rng.uniform(-3, 3, size=(50, 7)), np.zeros(50), None, None)
+    rows.X[:, 6] = 1.0
+
+    def values():
+        base, lines = make_polylines(network, reference, range(7), spans, np.dtype(float))
+        return [base.values, *(line(rows).by_row() for line in lines)]
+
+    at_once = values()
+    monkeypatch.setattr(_relu, "BATCH_VALUES", together * 11 * 5)
+    for one, other in zip(at_once, values(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfit._contrast import Contrast, Evidence, Losses, Reveal
-from sfit._select import EVERYTHING, NOTHING, NOWHERE, Window
+from sfit._select import EVERYTHING, NOT_LOOKED_FOR, NOTHING, NOWHERE, Window
 from sfit._sign_test import ranks
 from sfit._tally import Question, Tally, _overdispersion, conclude, merged, tally
 
@@ -154,15 +154,24 @@ def test_beta_max_is_looked_for_where_the_other_rows_may_improve():
 def test_a_threshold_alone_is_the_one_of_the_whole_answer(pairs, cuts, alpha):
     base, full = np.array(pairs).T
     whole = question(len(pairs), 0.0, alpha)
-    asked = replace(whole, only_threshold=True)
+    asked = replace(whole, only_beta_max=True)
     seen = [
         everywhere(asked, Losses(base[places], full[places], None), WIDE)
         for places in np.split(np.arange(len(pairs)), sorted(cut % len(pairs) for cut in cuts))
     ]
     answer = conclude(asked, merged(asked, seen, WIDE))
     assert len(seen[0].delta.values) == 0
-    np.testing.assert_equal(answer.beta_max, by_sorting(whole, base, full).beta_max)
-    assert math.isnan(answer.statistic) and math.isnan(answer.ci_low)
+    unknown = dict.fromkeys(("statistic", "ci_low", "ci_high", "ci_lower"), math.nan)
+    np.testing.assert_equal(asdict(answer), asdict(by_sorting(whole, base, full)) | unknown)
+
+
+def test_a_threshold_alone_is_not_looked_for_where_an_earlier_tile_saw_none():
+    asked = replace(question(12), only_beta_max=True)
+    base, full = np.ones(6), np.full(6, 0.5)
+    short = tally(asked, Losses(base, full, None), (EVERYTHING, NOWHERE), 4.0)
+    assert short == (6, 6, 6, 6, NOTHING, NOT_LOOKED_FOR)
+    counted = tally(asked, Losses(base, full, np.full(6, 2)), (EVERYTHING, EVERYTHING), 4.0)
+    assert conclude(asked, merged(asked, [counted], 4.0)).beta_max == 0.5
 
 
 def test_a_bracket_that_missed_is_told():

@@ -275,7 +275,7 @@ def _thresholds(
     level = ranks(len(rows), alpha)
     nothing = Reveal(frozenset())
     questions = [
-        Question(Contrast(term, nothing, Reveal(term)), 0, len(rows), level, only_threshold=True)
+        Question(Contrast(term, nothing, Reveal(term)), 0, len(rows), level, only_beta_max=True)
         for term in (frozenset({feature}) for feature in range(len(problem.features.names)))
     ]
     # At some beta above 0 these losses will be scaled: they must not be negative.

@@ -68,7 +68,10 @@ class Losses(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What all rows say about a contrast: everything that is ever reported comes from here."""
+    """What all rows say about a contrast: everything that is ever reported comes from here.
+
+    The median and the ends of its interval are not numbers where beta_max alone was asked for.
+    """
 
     n: int
     n_positive: int

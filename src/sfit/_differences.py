@@ -63,19 +63,21 @@ class Base:
 
         Where two predictions differ by rounding only, the full side is set to the base.
         """
-        # Of a constant base few values are compared, not many rows: the same holds for all of them.
-        base = self.prediction.values if self.prediction.is_constant else self._predicted
-        if not self.prediction.is_constant:
-            full = Prediction(full.by_row(), None, full.n_rows)
+        if self.prediction.is_constant:
+            # Each distinct value is compared once, for all rows that have it.
+            base = self.prediction.values
+        else:
+            base, full = self._predicted, Prediction(full.by_row(), None, full.n_rows)
         same = self._same(base, full.values)
         # Whether another row is the same must not decide the type that losses are computed in.
         values = full.values.astype(np.result_type(base, full.values), copy=False)
         if same.any():
             values = np.where(_like(same, values), base, values)
+        if same.all():
+            # Nothing changes for a feature that the model ignores: the very same losses say so.
+            return Losses(self._base_losses, self._base_losses, None)
         by_row = replace(full, values=values).by_row()
-        # Nothing changes for a feature that the model ignores: the very same losses say so.
-        losses = self._base_losses if same.all() else self._loss(by_row)
-        return Losses(self._base_losses, losses, None)
+        return Losses(self._base_losses, self._loss(by_row), None)
 
     @cached_property
     def _predicted(self) -> Array:

@@ -40,6 +40,7 @@ NARROWED_TILES = 4
 """From so many tiles on, what they say together brackets for the next; a few do not repay it."""
 
 KEPT_BYTES = 16 * 2**20
+"""Memory that the C library is taught to keep; see `_keep_memory`."""
 
 
 def gather(
@@ -212,7 +213,7 @@ def _answer(
 
 
 def _keep_memory() -> None:
-    """Let the C library keep what the arrays of one question free, for those of the next.
+    """Let the C library keep what the arrays of one question or polyline free, for the next.
 
     It returns memory to the system beyond twice the largest block that it was ever given back, and
     to get it again costs more than the arithmetic. This block is never touched: it takes no memory.
@@ -236,7 +237,7 @@ def _tallies(
             answers[number] = tally(question, losses, own, room)
             continue
         # Features that the model ignores all have the same answer.
-        alike = question.part, question.contrast.beta, question.ranks, own
+        alike = question.part, question.contrast.beta, question.ranks, question.only_beta_max, own
         if alike not in of_ignored:
             of_ignored[alike] = tally(question, losses, own, room)
         answers[number] = of_ignored[alike]

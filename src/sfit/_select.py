@@ -54,6 +54,7 @@ class Merged(Counted):
 NOTHING = Counted(EVERYTHING, 0, np.empty(0))
 NOWHERE = Window(np.inf, -np.inf)
 """Where nothing is looked for."""
+NOT_LOOKED_FOR = Counted(NOWHERE, 0, np.empty(0))
 
 
 def count(values: Array, window: Window, weights: Array | None = None) -> Counted:

@@ -16,6 +16,7 @@ import numpy as np
 from sfit._contrast import Contrast, Evidence, Losses, delta, relative_improvement
 from sfit._select import (
     EVERYTHING,
+    NOT_LOOKED_FOR,
     NOTHING,
     NOWHERE,
     Counted,
@@ -42,13 +43,13 @@ class Question:
     part: int
     n: int
     ranks: Ranks
-    only_threshold: bool = False
-    """Whether beta_max alone is wanted, and not by how much the loss falls."""
+    only_beta_max: bool = False
+    """Whether beta_max alone is wanted, and not by how much the loss falls; beta is 0 then."""
 
     @property
     def delta_ranks(self) -> list[int]:
         """Ranks of delta that are reported: the interval's ends and the median."""
-        if self.only_threshold:
+        if self.only_beta_max:
             return []
         wanted = (self.ranks.low, self.ranks.high, self.ranks.lower, *median_ranks(self.n))
         return [rank for rank in wanted if rank]
@@ -87,18 +88,19 @@ def tally(question: Question, losses: Losses, windows: Windows, room: float) -> 
     for_delta, for_rho = windows
     for_itself = counts is None and for_rho == EVERYTHING
     if for_itself and not _may_improve(question, n_better, n, room):
-        for_rho = NOWHERE
-        if question.only_threshold:
-            return Tally(n, n_better, n_better, n_improvable, NOTHING, count(base, NOWHERE))
+        for_itself, for_rho = False, NOWHERE
+    if question.only_beta_max and for_rho == NOWHERE:
+        # At beta = 0 the rows that count are those whose loss is smaller.
+        return Tally(n, n_better, n_better, n_improvable, NOTHING, NOT_LOOKED_FOR)
     rho = relative_improvement(base, full)
     positive = rho > question.contrast.beta
     kept = NOTHING
-    if not question.only_threshold:
+    if not question.only_beta_max:
         differences = delta(base, full, positive, question.contrast.beta)
         if counts is None and for_delta == EVERYTHING:
             for_delta = bracket_by_sample(differences, question.delta_ranks, question.n, room)
         kept = count(differences, for_delta, counts)
-    if for_itself and for_rho != NOWHERE:
+    if for_itself:
         for_rho = bracket_by_sample(rho, question.rho_ranks, question.n, room)
         for_rho = _improving(for_rho)
     return Tally(
@@ -168,9 +170,10 @@ def conclude(question: Question, seen: Tally) -> Evidence | None:
         if threshold is None:
             return None
         beta_max = threshold
-    found: dict[int, Any] = {0: -np.inf, **dict(zip(wanted, values, strict=True))}
-    if question.only_threshold:
-        found = defaultdict(lambda: np.nan)
+    # Ranks that are not wanted have no value; rank 0 is an end that is nowhere.
+    found: dict[int, Any] = defaultdict(lambda: np.nan, zip(wanted, values, strict=True))
+    if not question.only_beta_max:
+        found[0] = -np.inf
     low, high = median_ranks(question.n)
     ranks = question.ranks
     return Evidence(
@@ -179,7 +182,7 @@ def conclude(question: Question, seen: Tally) -> Evidence | None:
         n_improvable=seen.n_improvable,
         statistic=(found[low] + found[high]) / 2,
         ci_low=found[ranks.low],
-        ci_high=found[ranks.high] if ranks.high else np.inf,
+        ci_high=found[ranks.high] if ranks.high else -found[0],
         ci_lower=found[ranks.lower],
         beta_max=beta_max,
     )

@@ -19,10 +19,11 @@ Array = npt.NDArray[Any]
 FEW_EDGES = 4
 """So many edges are compared with one by one."""
 BINS_PER_EDGE = 64
+"""Measured: half as many take a fifth longer at a million rows, and save little at ten thousand."""
 LEAST_BINS, MOST_BINS = 1 << 10, 1 << 16
 """More bins leave fewer values to search for, but take time to make, and fall out of the cache."""
 ALL_BINS = 1 << 24
-"""Bins of all searches that are held together: 32 MB, or 64 MB of more than 32,767 edges each."""
+"""Bins of all searches that are held together: 32 MB, or 64 MB where there are many edges."""
 
 _SEARCH = -1
 
@@ -84,7 +85,7 @@ def make_lookup(edges: Array, *, strict: bool, missing: bool = False, together: 
     own = _bins(edges, low, scale, n_bins)
     reach = np.empty(m + 1, dtype=np.intp)
     reach[0], reach[1:-1], reach[-1] = own[0], own[1:] - own[:-1], n_bins - own[-1]
-    # Small numbers keep the table in the nearest cache.
+    # Small numbers keep the table in the nearest cache; signed, for _SEARCH, they reach to m.
     cells = np.repeat(np.arange(m + 1, dtype=np.min_scalar_type(-m - 1)), reach)
     cells[own] = _SEARCH
     return Lookup(edges, strict, missing, cells, low, scale)

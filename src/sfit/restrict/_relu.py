@@ -116,8 +116,9 @@ def make_polylines(
     base = _bent(start.copy(), layers[0].share)
     for layer in layers[1:]:
         base = _bent(base @ layer.weights + layer.bias, layer.share)
-    rows, units = (len(start) + 2, len(layers[min(1, len(layers) - 1)].bias))
-    at_once = max(1, BATCH_VALUES // (rows * units))
+    # Knots behind the first layer, and the units that they go into.
+    n_knots, n_units = len(start) + 2, len(layers[min(1, len(layers) - 1)].bias)
+    at_once = max(1, BATCH_VALUES // (n_knots * n_units))
     origins = reference[list(columns)]
     ends = np.reshape(spans, (-1, 2)) - origins[:, None]
     # The reference is always within, wherever the column's values are.
@@ -152,7 +153,7 @@ def _first_layers(
     if len(layers) == 1:
         x = np.column_stack([low, high])
         values = start + x[:, :, None] * slope[:, None]
-        return _Knots(_even(x), x.ravel(), values.reshape(-1, len(start)))
+        return _Knots(_even_bounds(x), x.ravel(), values.reshape(-1, len(start)))
     at_low = start + low[:, None] * slope
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         bends = low[:, None] - at_low / slope
@@ -176,11 +177,11 @@ def _first_layers(
     slopes *= np.diff(x, axis=1).T[:, :, None]
     values[0] = np.where(active, at_low, share * at_low) @ following + layers[1].bias
     _run_down(values.reshape(len(values), -1))
-    return _Knots(_even(x), x.ravel(), values.swapaxes(0, 1).reshape(-1, following.shape[1]))
+    return _Knots(_even_bounds(x), x.ravel(), values.swapaxes(0, 1).reshape(-1, following.shape[1]))
 
 
-def _even(x: Array) -> Array:
-    """Bounds of columns that have as many knots each."""
+def _even_bounds(x: Array) -> Array:
+    """Bounds of columns that all have equally many knots, those of a row each."""
     return np.arange(len(x) + 1) * x.shape[1]
 
 
@@ -264,7 +265,7 @@ def _pieces(batches: Sequence[_Knots], base: Array) -> Iterator[tuple[Lookup, Ar
     x, values = x[apart], values[apart]
     firsts, lasts = bounds[:-1], bounds[1:] - 1
     # A column that never changes is a single knot; behind the last of any other nothing is asked.
-    slopes, intercepts = np.zeros_like(values), values.copy()
+    slopes, intercepts = np.zeros_like(values), values
     inner = np.delete(np.arange(len(x)), lasts)
     slopes[inner] = (values[inner + 1] - values[inner]) / (x[inner + 1] - x[inner])[:, None]
     intercepts[inner] -= slopes[inner] * x[inner, None]
