@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from sfit._contrast import Losses, same_prediction
 from sfit._losses import Loss
-from sfit.restrict import SidePredictions
-from sfit.restrict._prediction import Prediction
+from sfit.restrict import Prediction, SidePredictions
 from sfit.rows import Tile
 
 Array = npt.NDArray[Any]

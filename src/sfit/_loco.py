@@ -47,8 +47,7 @@ from sfit._tally import Question
 from sfit._versions import versions
 from sfit.exceptions import ArgumentError, SFITWarning
 from sfit.problem import pose
-from sfit.restrict import SidePredictions
-from sfit.restrict._prediction import Restricted
+from sfit.restrict import Restricted, SidePredictions
 from sfit.rows import as_table, as_vector, column_names, select_columns
 from sfit.rows._store import open_store
 

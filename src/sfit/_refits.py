@@ -22,8 +22,7 @@ from sfit._payload import Payload, open_payload
 from sfit.exceptions import DataError, ModelError
 from sfit.models._fingerprint import stable_hash
 from sfit.problem import Problem, pose
-from sfit.restrict import SidePredictions
-from sfit.restrict._prediction import Prediction
+from sfit.restrict import Prediction, SidePredictions
 from sfit.rows import (
     Table,
     Tile,

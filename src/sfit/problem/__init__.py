@@ -26,8 +26,7 @@ from sfit.problem._dummies import base_of_dummies
 from sfit.problem._reference import check_reference, has_no_names, with_reference
 from sfit.problem._settled import Settled, settle_held
 from sfit.problem._settled_stored import settle_stored
-from sfit.restrict import SidePredictions, rounding_noise
-from sfit.restrict._prediction import Constant, Restricted
+from sfit.restrict import Constant, Restricted, SidePredictions, rounding_noise
 from sfit.rows import Rows, Tile, as_table, column_names, select_columns
 from sfit.rows._store import open_store
 from sfit.rows._stored_rows import head_of

@@ -41,11 +41,11 @@ def settle_held(
     whole: Table,
     labels: Sequence[str],
     reference: Any,
-    counts: bool,
+    of_counts: bool,
 ) -> Settled:
     """Rows in memory, all at once."""
     view, target = settle_classes(view, target)
-    check_target(view, target, counts)
+    check_target(view, target, of_counts)
     part, parts = partition(by, whole, view, target)
     # The user's own rows of y: no loss may change them.
     target = target.view()

@@ -45,7 +45,7 @@ class Settler:
     labels: tuple[str, ...]
     target: str
     by: str | None
-    counts: bool = False
+    of_counts: bool = False
     """Whether the loss asks for a target from zero on."""
     parts: Any = None
     """The labels of `by`, sorted."""
@@ -88,8 +88,8 @@ class Settler:
 
     def observed(self, table: Table, first: int) -> Array:
         """What was observed, checked: class numbers, or numbers."""
-        _, y = settle_classes(self.view, self._column(table, self.target), first)
-        check_target(self.view, y, self.counts, first)
+        _, y = settle_classes(self.view, self.column(table, self.target), first)
+        check_target(self.view, y, self.of_counts, first)
         y.flags.writeable = False
         return y
 
@@ -97,9 +97,9 @@ class Settler:
         """The label of each row's part."""
         if self.by == "class":
             return np.asarray(self.view.classes)[y]
-        return self._column(table, str(self.by))
+        return self.column(table, str(self.by))
 
-    def _column(self, table: Table, name: str) -> Array:
+    def column(self, table: Table, name: str) -> Array:
         series = table.get_column(table.columns[self.columns.index(name)]).to_native()
         return as_vector(series, name, table.shape[0])
 
@@ -111,7 +111,7 @@ def settle_stored(
     by: str | None,
     labels: Sequence[str],
     reference: Any,
-    counts: bool,
+    of_counts: bool,
 ) -> Settled:
     """Rows that are read tile by tile: what must be known of all of them is gathered first."""
     check_class(by, [name for name in store.names if name != target])
@@ -119,12 +119,10 @@ def settle_stored(
         raise ArgumentError("by='class' is for classification; the model is of regression.")
     asides = [target, *([by] if by not in (None, "class") else [])]
     columns = tuple(dict.fromkeys([*labels, *map(str, asides)]))
-    settle = Settler(view, columns, tuple(labels), target, by, counts)
+    settle = Settler(view, columns, tuple(labels), target, by, of_counts)
     if view.task == "classification" and view.classes is None:
         found = [
-            np.asarray(
-                settle_classes(view, settle._column(table, target), first)[0].classes, object
-            )
+            np.asarray(settle_classes(view, settle.column(table, target), first)[0].classes, object)
             for first, table in raw_tiles(store, columns)
         ]
         view, _ = settle_classes(view, np.concatenate(found))

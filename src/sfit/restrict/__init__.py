@@ -16,7 +16,14 @@ from sfit.restrict._route import Route, fast_route
 from sfit.restrict._verify import reproduces
 from sfit.rows import Tile
 
-__all__ = ["SidePredictions", "fast_route", "rounding_noise"]
+__all__ = [
+    "Constant",
+    "Prediction",
+    "Restricted",
+    "SidePredictions",
+    "fast_route",
+    "rounding_noise",
+]
 
 
 @dataclass(frozen=True)

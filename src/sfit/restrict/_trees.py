@@ -26,7 +26,9 @@ from sfit.rows import Table, column_values, is_frame, is_number
 Array = npt.NDArray[Any]
 
 CALL_ROWS = 65_536
+"""So many cells are predicted in one call, as many as a tile has rows."""
 SIDES_AT_ONCE = 1_024
+"""So many sides are walked down the trees together."""
 
 ROWS_PER_CELL = 4
 """All cells are asked for where there are at least so many rows for each of them."""

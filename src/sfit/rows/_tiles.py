@@ -20,6 +20,7 @@ from sfit.rows._table import Table, is_frame, take_rows
 Array = npt.NDArray[Any]
 
 TILE_ROWS = 65_536
+"""Part of what is promised: sums and calls over rows go tile by tile, so results depend on it."""
 
 
 @dataclass(frozen=True)
