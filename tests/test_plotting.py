@@ -231,6 +231,17 @@ def test_significance_against_beta(second):
     assert display.ax_.get_xscale() == "log"
 
 
+def test_lines_that_are_all_points_at_the_edge():
+    """Nothing to draw to scale, and no complaint of matplotlib's."""
+    X = np.linspace(1, 2, 50)[:, None]
+    y = X[:, 0] * (1 + 1e-8)
+    result = sfit.feature_significance(lambda z: 1e-7 * (z[:, 0] - 1), X, y, beta=0, reference=1.0)
+    assert 0 < result.tests[0].beta_max < 1e-6
+    display = SignificanceBetaDisplay.from_result(result)
+    assert display.ax_.get_xlim() == (1e-6, 1.0)
+    assert list(display.lines_[0].get_xdata()) == [1e-6, 1e-6]
+
+
 def test_lines_keep_the_level_of_the_run(rows, first):
     """Sets that another alpha makes significant have no line; the words say at which level."""
     X, y = rows

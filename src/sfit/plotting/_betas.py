@@ -253,7 +253,8 @@ class SignificanceBetaDisplay:
                 fontsize="small",
                 color=GREY,
             )
-        ax.set(xscale="log", xlim=(left, right))
+        # Limits first: a logarithmic axis would look for some, and all lines may be points.
+        ax.set(xlim=(left, right), xscale="log")
         ax.set_ylim(max(2, len(self.shown)) - 0.4, -0.6)
         name_ticks(
             ax.yaxis, range(len(self.shown)), [short_set(t.term, len(t.term)) for t in self.shown]
