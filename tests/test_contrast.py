@@ -46,6 +46,22 @@ def test_zero_and_the_smallest_number_are_different_predictions():
     np.testing.assert_array_equal(same_prediction(a, b, 2.0**-52, 0.0), [True, False])
 
 
+@pytest.mark.parametrize("noise", [0.0, 2.0**-30])
+def test_rounding_is_that_of_the_rows_own_size(noise):
+    """A row beside a much larger one; either side may be the larger, and one row may be the base."""
+    unit = 2.0**-52
+    room = max(8 * unit, 4 * noise)
+    near = np.array([1 + room, 1 + 1.1 * room, 1.0, 1e9])
+    expected = [True, False, True, False]
+    np.testing.assert_array_equal(same_prediction(np.ones(1), near, unit, noise), expected)
+    np.testing.assert_array_equal(same_prediction(near, np.ones(4), unit, noise), expected)
+
+
+def test_no_rows_are_no_trouble():
+    assert same_prediction(np.ones(1), np.empty(0), 2.0**-52, 0.0).shape == (0,)
+    assert same_prediction(np.empty((0, 2)), np.empty((0, 2)), 2.0**-52, 0.0).shape == (0,)
+
+
 def test_every_output_must_be_the_same():
     """One output that differs makes the row's predictions differ."""
     a = np.array([[1.0, 2.0], [1.0, 2.0]])

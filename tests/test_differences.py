@@ -1,6 +1,7 @@
 """Counting (cell, class) pairs says what going through the rows says."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -195,18 +196,22 @@ def test_a_side_that_changes_nothing_has_the_very_losses_of_the_base(part):
 
 
 @pytest.mark.parametrize("first", [0.1, 0.5])
-def test_the_type_of_a_loss_does_not_depend_on_the_other_rows(first):
-    """A model may answer in single precision or double; 0.1f is another number than 0.1."""
+@pytest.mark.parametrize(
+    ("of_base", "of_full", "common"),
+    [("f4", "f4", "f4"), ("f4", "f8", "f8"), ("f8", "f4", "f8"), ("f8", "f8", "f8")],
+)
+def test_the_type_of_a_loss_does_not_depend_on_the_other_rows(of_base, of_full, common, first):
+    """A model may answer in single precision or double, and one row may be the base."""
     seen = []
 
     def loss(y, prediction):
         seen.append(prediction.dtype)
         return np.abs(y - prediction[:, 1])
 
-    base = base_side(constant(0.5, 3), np.zeros(3), loss=loss)
-    answer = base.losses_by_row(each_row(np.array([first, 0.1, 0.2], dtype=np.float32)))
-    assert seen == [np.float64, np.float64]
-    assert answer.full[1] == np.float64(np.float32(0.1))
+    one = constant(0.5, 3)
+    base = base_side(replace(one, values=one.values.astype(of_base)), np.zeros(3), loss=loss)
+    base.losses_by_row(each_row(np.array([first, 0.1, 0.2], dtype=of_full)))
+    assert seen == [of_base, common]
 
 
 def test_a_loss_that_cannot_be_used_is_refused_with_the_users_row():
