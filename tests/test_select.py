@@ -269,6 +269,7 @@ def test_brackets_by_a_sample_by_hand():
     # The first and the last of the sample are still part of it.
     assert bracket_by_sample(values, [8 * 34], 8_000, 2.0).low == sample[0]
     assert bracket_by_sample(values, [8 * 967], 8_000, 2.0).high == sample[-1]
+    assert bracket_by_sample(values, [4_000], 8_000, 1e9) == EVERYTHING
     mixed = np.random.default_rng(0).permutation(values)
     assert bracket_by_sample(mixed, [8 * 34], 8_000, 2.0).low == mixed[::8].min()
     assert bracket_by_sample(mixed, [8 * 967], 8_000, 2.0).high == mixed[::8].max()

@@ -148,7 +148,8 @@ def bracket_by_sample(values: Array, ranks: Sequence[int], n: int, room: float) 
     sample = values[::SAMPLED]
     m = len(sample)
     low, high = _around(m, ranks, n, room)
-    sample = np.partition(sample, [rank - 1 for rank in (low, high) if 1 <= rank <= m])
+    inside = [rank - 1 for rank in (low, high) if 1 <= rank <= m]
+    sample = np.partition(sample, inside) if inside else sample
     return Window(
         float(sample[low - 1]) if low >= 1 else -np.inf,
         float(sample[high - 1]) if high <= m else np.inf,
