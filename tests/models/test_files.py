@@ -144,6 +144,17 @@ def test_a_file_that_crashes_its_library(saved, tmp_path):
     assert any(crashed)
 
 
+@pytest.mark.parametrize("damage", ["[max_bin 255]", "825 0.254702", "Tree=7", "[max_bin: 255"])
+def test_a_parameter_that_lightgbm_would_read_beyond(saved, tmp_path, damage):
+    """It crashes now or later, by chance: another process that reads it well proves nothing."""
+    text = saved("txt").file.read_text()
+    assert "[max_bin: 255]" in text
+    file = tmp_path / "model.txt"
+    file.write_text(text.replace("[max_bin: 255]", damage))
+    with pytest.raises(ModelError, match="a line of its parameters is damaged"):
+        load_model(file)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -8,6 +8,7 @@ user allows them. Nothing is unpacked before its size has been looked at.
 from __future__ import annotations
 
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -257,8 +258,20 @@ def _xgboost(path: Path) -> Any:
 
 def _lightgbm(path: Path) -> Any:
     lightgbm = _library("lightgbm", "lightgbm")
+    _check_parameters(path.read_text(encoding="utf-8", errors="replace"))
     _rehearse("lightgbm", path)
     return lightgbm.Booster(model_file=path)
+
+
+def _check_parameters(text: str) -> None:
+    """LightGBM looks behind the colon of every parameter, also where there is none.
+
+    What it finds there is chance: it may crash now, or only the next time.
+    """
+    for section in text.split("\nparameters:")[1:]:
+        for line in section.partition("\nend of parameters")[0].split("\n"):
+            if line and not re.fullmatch(r"\[\w+: .*\]", line):
+                raise ValueError(f"a line of its parameters is damaged: {line[:60]!r}")
 
 
 def _catboost(path: Path) -> Any:
