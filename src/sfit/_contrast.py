@@ -99,13 +99,18 @@ def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:
     gap = np.abs(a - b)
     # Hardly any row is as close as the largest prediction allows: only those are looked at.
     most = max(float(np.abs(side).max(initial=0.0)) for side in (a, b))
-    close: Array = np.asarray(gap <= max(8 * unit * most, 4 * noise))
+    close: Array = np.asarray(gap <= float(_rounding(most, unit, noise)))
     if close.any():
         near = np.nonzero(close)
         a, b = (np.broadcast_to(side, gap.shape)[near] for side in (a, b))
         largest = np.maximum(np.abs(a), np.abs(b))
-        close[near] = gap[near] <= np.maximum(8 * unit * largest, 4 * noise)
+        close[near] = gap[near] <= _rounding(largest, unit, noise)
     return close if close.ndim == 1 else np.asarray(close.all(axis=1))
+
+
+def _rounding(size: Any, unit: float, noise: float) -> Any:
+    """How far two predictions of some size may be apart, and be the same."""
+    return np.maximum(8 * unit * size, 4 * noise)
 
 
 def relative_improvement(base: Array, full: Array) -> Array:
