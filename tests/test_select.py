@@ -1,13 +1,13 @@
 """Order statistics over tiles equal those of the sorted whole, for any tiles and any window."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfit._select import (
     EVERYTHING,
     KEPT_VALUES,
+    MERGED_VALUES,
     NOTHING,
     NOWHERE,
     Window,
@@ -29,8 +29,10 @@ def order_statistic(merged, rank):
     return value
 
 
-def times(merged):
-    return np.ones(len(merged.values)) if merged.counts is None else merged.counts
+def kept(counted):
+    """Every value inside the window as often as it occurs, sorted."""
+    times = 1 if counted.counts is None else counted.counts
+    return np.sort(np.repeat(counted.values, times))
 
 
 def tiles(values, cuts):
@@ -62,9 +64,8 @@ def test_the_order_of_merging_does_not_matter(values, cuts, random):
         nested = merge([nested, part])
     for other in (merge(shuffled), nested):
         assert other.below == first.below
-        np.testing.assert_array_equal(other.values, first.values)
-        np.testing.assert_array_equal(times(other), times(first))
-    assert times(first).sum() == len(values)
+        np.testing.assert_array_equal(kept(other), kept(first))
+    assert len(kept(first)) == len(values)
 
 
 @given(VALUES, st.data())
@@ -125,9 +126,9 @@ def test_weights_stand_for_repeated_values(values, data, a, b):
         merge([count(np.repeat(values, weights), window)]),
     )
     assert short.below == long.below
-    kept = times(short) > 0
-    np.testing.assert_array_equal(short.values[kept], long.values)
-    np.testing.assert_array_equal(times(short)[kept], times(long))
+    np.testing.assert_array_equal(kept(short), kept(long))
+    for rank in range(len(values) * 3 + 1):
+        assert order_statistic(short, rank) == order_statistic(long, rank)
 
 
 def test_nothing_that_is_looked_for_keeps_nothing():
@@ -140,9 +141,9 @@ def test_nothing_that_is_looked_for_keeps_nothing():
 
 def test_ties_are_not_repeated():
     """A loss of few values keeps few, however many rows there are."""
-    kept = count(np.tile([0.0, 1.0], KEPT_VALUES), EVERYTHING)
-    np.testing.assert_array_equal(kept.values, [0, 1])
-    np.testing.assert_array_equal(kept.counts, [KEPT_VALUES, KEPT_VALUES])
+    counted = count(np.tile([0.0, 1.0], KEPT_VALUES), EVERYTHING)
+    np.testing.assert_array_equal(counted.values, [0, 1])
+    np.testing.assert_array_equal(counted.counts, [KEPT_VALUES, KEPT_VALUES])
 
 
 def test_a_fair_sample_hardly_ever_misses():
@@ -208,37 +209,55 @@ def test_many_values_are_kept_as_counts():
 
 
 def test_merging_by_hand():
-    """Values sorted and distinct, their numbers, and what lies below what windows have in common."""
+    """What lies in all windows and what lies below them; where some are counted, all are."""
     left = count(np.array([1.0, 2.0, 2.0, 5.0]), Window(1.0, 9.0))
-    right = count(np.array([0.0, 2.0, 3.0, 9.0]), Window(0.0, 4.0))
-    assert says(merge([left, right])) == (Window(1.0, 4.0), 1, [1.0, 2.0, 3.0], [1, 3, 1])
+    right = count(np.array([0.0, 3.0, 2.0, 9.0]), Window(0.0, 4.0))
+    assert says(merge([left, right])) == (Window(1.0, 4.0), 1, [1.0, 2.0, 2.0, 3.0, 2.0], None)
     weighed = count(np.array([2.0, 3.0]), Window(0.0, 9.0), np.array([5, 7]))
     assert says(merge([left, weighed])) == (Window(1.0, 9.0), 0, [1.0, 2.0, 3.0, 5.0], [1, 7, 7, 1])
-    whole = merge([count(np.array([2.0, 1.0]), EVERYTHING)])
-    assert says(whole) == (EVERYTHING, 0, [1.0, 2.0], None)
     once = count(np.array([2.0, 1.0]), EVERYTHING, np.array([1, 1]))
     assert says(merge([once])) == (EVERYTHING, 0, [1.0, 2.0], None)
-    assert merge([left, weighed]).counts.dtype == merge([left, right]).counts.dtype == np.int64
+    assert merge([left, weighed]).counts.dtype == np.int64
     assert says(merge([NOTHING])) == (EVERYTHING, 0, [], None)
+
+
+def test_many_merged_values_are_counted():
+    """Runs that each keep few values must not keep more and more of the same together."""
+    few = count(np.repeat([1.0, 0.0], 1_024), EVERYTHING)
+    n_runs = MERGED_VALUES // 2_048
+    assert len(merge([few] * (n_runs - 1)).values) == MERGED_VALUES - 2_048
+    n_each = n_runs * 1_024
+    assert says(merge([few] * n_runs)) == (EVERYTHING, 0, [0.0, 1.0], [n_each, n_each])
+    distinct = count(np.arange(MERGED_VALUES * 1.0)[::-1], EVERYTHING, None)
+    assert merge([distinct]).counts is None
 
 
 def test_narrowing_by_hand():
     """What falls out at the lower end is counted; a window can only shrink, even to nothing."""
-    merged = merge([count(np.array([1.0, 2.0, 2.0, 3.0, 4.0]), Window(1.0, 4.0))])
-    assert says(narrow(merged, Window(2.0, 3.0))) == (Window(2.0, 3.0), 1, [2.0, 3.0], [2, 1])
-    assert says(narrow(merged, Window(0.0, 2.5))) == (Window(1.0, 2.5), 0, [1.0, 2.0], [1, 2])
-    assert says(narrow(merged, Window(3.5, 9.0))) == (Window(3.5, 4.0), 4, [4.0], [1])
-    again = narrow(narrow(merged, Window(2.0, 4.0)), Window(3.0, 3.0))
-    assert says(again) == (Window(3.0, 3.0), 3, [3.0], [1])
-    assert says(narrow(merged, Window(3.0, 2.0))) == (Window(3.0, 2.0), 3, [], [])
+    counted = count(np.array([2.0, 1.0, 4.0, 2.0, 0.0, 3.0]), Window(1.0, 4.0))
+    assert says(narrow(counted, Window(2.0, 3.0))) == (Window(2.0, 3.0), 2, [2.0, 2.0, 3.0], None)
+    assert says(narrow(counted, Window(0.0, 2.5))) == (Window(1.0, 2.5), 1, [2.0, 1.0, 2.0], None)
+    assert says(narrow(counted, Window(3.5, 9.0))) == (Window(3.5, 4.0), 5, [4.0], None)
+    again = narrow(narrow(counted, Window(2.0, 4.0)), Window(3.0, 3.0))
+    assert says(again) == (Window(3.0, 3.0), 4, [3.0], None)
+    assert says(narrow(counted, Window(3.0, 2.0)))[2:] == ([], None)
+    assert narrow(counted, Window(0.0, 9.0)) is counted
+    weighed = count(np.array([2.0, 1.0, 4.0]), EVERYTHING, np.array([5, 2, 3]))
+    assert says(narrow(weighed, Window(1.5, 3.0))) == (Window(1.5, 3.0), 2, [2.0], [5])
 
 
 def test_order_statistics_by_hand():
     """1-based, with ties; None below and above the window."""
-    merged = merge([count(np.array([0.0, 1.0, 2.0, 2.0, 3.0, 9.0]), Window(1.0, 3.0))])
-    assert order_statistics(merged, [1, 2, 3, 4, 5, 6, 0]) == [None, 1.0, 2.0, 2.0, 3.0, None, None]
-    assert order_statistics(merge([NOTHING]), [1]) == [None]
-    assert order_statistics(merged, []) == []
+    window, ranks = Window(1.0, 3.0), [1, 2, 3, 4, 5, 6, 0]
+    found = [None, 1.0, 2.0, 2.0, 3.0, None, None]
+    counted = count(np.array([9.0, 2.0, 3.0, 1.0, 0.0, 2.0]), window)
+    assert order_statistics(counted, ranks) == found
+    weighed = count(np.array([9.0, 2.0, 3.0, 1.0, 0.0]), window, np.array([1, 2, 1, 1, 1]))
+    assert order_statistics(weighed, ranks) == found
+    assert order_statistics(NOTHING, [1]) == [None]
+    assert order_statistics(counted, []) == []
+    np.testing.assert_array_equal(counted.values, [2.0, 3.0, 1.0, 2.0])
+    assert str(order_statistics(count(np.array([-0.0, 0.0]), EVERYTHING), [1, 2])) == "[0.0, 0.0]"
 
 
 def test_brackets_by_hand():
@@ -277,9 +296,3 @@ def test_brackets_by_a_sample_by_hand():
     assert bracket_by_sample(values[:KEPT_VALUES], [4], 8_000, 2.0) == EVERYTHING
     assert bracket_by_sample(values[: KEPT_VALUES + 1], [1_024], KEPT_VALUES + 1, 2.0) != EVERYTHING
     assert bracket_by_sample(values, [], 8_000, 2.0) == EVERYTHING
-
-
-def test_only_what_is_merged_can_be_read():
-    """The message says how to come by it."""
-    with pytest.raises(TypeError, match=r"^order statistics are read from what merge gives$"):
-        order_statistics(count(np.array([1.0]), EVERYTHING), [1])

@@ -32,6 +32,8 @@ KEPT_VALUES, KEPT_SHARE = 2_048, 8
 """Up to so many values, or one in so many of all, are kept as they are."""
 SAMPLED = 8
 """Of more values, every eighth is looked at to bracket an order statistic."""
+MERGED_VALUES = 1 << 14
+"""From so many values of several runs on, ties among them are counted: that takes sorting them."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,6 @@ class Counted:
     """The values inside, in any order."""
     counts: Array | None = None
     """How often each of them occurs; None: once."""
-
-
-@dataclass(frozen=True)
-class Merged(Counted):
-    """What `merge` gives: values are sorted and distinct, and can be read by rank."""
 
 
 NOTHING = Counted(EVERYTHING, 0, np.empty(0))
@@ -72,28 +69,21 @@ def count(values: Array, window: Window, weights: Array | None = None) -> Counte
     return _ties_counted(Counted(window, below, values.compress(inside), kept), len(values))
 
 
-def merge(parts: Sequence[Counted]) -> Merged:
-    """What all runs say together about what their windows have in common.
-
-    Values come out sorted and distinct; the order of the runs does not matter.
-    """
-    common = Window(max(part.window.low for part in parts), min(part.window.high for part in parts))
-    merged = Merged(EVERYTHING, sum(part.below for part in parts), *_distinct(parts))
-    if all(part.window == common for part in parts):
-        return replace(merged, window=common)
-    return narrow(merged, common)
+def merge(parts: Sequence[Counted]) -> Counted:
+    """What all runs say together about what their windows have in common."""
+    low, high = max(part.window.low for part in parts), min(part.window.high for part in parts)
+    parts = [narrow(part, Window(low, high)) for part in parts]
+    return Counted(Window(low, high), sum(part.below for part in parts), *_together(parts))
 
 
-def _distinct(parts: Sequence[Counted]) -> tuple[Array, Array | None]:
-    """The values of all parts, sorted, each with its number (None: no two are equal)."""
+def _together(parts: Sequence[Counted]) -> tuple[Array, Array | None]:
+    """The values of all parts; where they are many or counted, each of them once with its number."""
     values = np.concatenate([part.values for part in parts])
     if all(part.counts is None for part in parts):
-        values.sort()
-        last = np.ones(len(values), dtype=bool)
-        np.not_equal(values[1:], values[:-1], out=last[:-1])
-        if last.all():
+        if len(values) < MERGED_VALUES:
             return values, None
-        return values[last], np.diff(np.flatnonzero(last), prepend=-1)
+        distinct, counts = np.unique(values, return_counts=True)
+        return distinct, None if len(distinct) == len(values) else counts
     weights = [np.ones(len(p.values)) if p.counts is None else p.counts for p in parts]
     distinct, inverse = np.unique(values, return_inverse=True)
     # Counts stay far below 2^53, where sums of doubles are exact.
@@ -101,43 +91,42 @@ def _distinct(parts: Sequence[Counted]) -> tuple[Array, Array | None]:
     return distinct, None if (counts == 1).all() else counts.astype(np.int64)
 
 
-def narrow(merged: Merged, window: Window) -> Merged:
+def narrow(counted: Counted, window: Window) -> Counted:
     """Keep only what lies inside a window, too."""
-    low, high = max(merged.window.low, window.low), min(merged.window.high, window.high)
-    first = int(np.searchsorted(merged.values, low, "left"))
-    last = max(first, int(np.searchsorted(merged.values, high, "right")))
-    counts = merged.counts
-    return Merged(
-        Window(low, high),
-        merged.below + (first if counts is None else int(counts[:first].sum())),
-        merged.values[first:last],
-        None if counts is None else counts[first:last],
-    )
+    low, high = max(counted.window.low, window.low), min(counted.window.high, window.high)
+    if counted.window == (low, high):
+        return counted
+    inside = count(counted.values, Window(low, high), counted.counts)
+    return replace(inside, below=counted.below + inside.below)
 
 
-def order_statistics(merged: Counted, ranks: Sequence[int]) -> list[float | None]:
+def order_statistics(counted: Counted, ranks: Sequence[int]) -> list[float | None]:
     """The values of 1-based ranks; None for one outside the window."""
-    if not isinstance(merged, Merged):
-        raise TypeError("order statistics are read from what merge gives")
-    places = [rank - merged.below - 1 for rank in ranks]
-    kept = len(merged.values)
-    if merged.counts is not None and kept:
-        upto = np.cumsum(merged.counts)
+    places = [rank - counted.below - 1 for rank in ranks]
+    if counted.counts is None:
+        values, n = counted.values, len(counted.values)
+        inside = [place for place in places if 0 <= place < n]
+        values = np.partition(values, inside) if inside else values
+    else:
+        order = np.argsort(counted.values)
+        values, upto = counted.values[order], np.cumsum(counted.counts[order])
         found = np.searchsorted(upto, places, "right").tolist()
         places = [place if place < 0 else at for place, at in zip(places, found, strict=True)]
-    return [float(merged.values[place]) if 0 <= place < kept else None for place in places]
+        n = len(values)
+    # Which of the two zeros comes first depends on the other values; adding one gives the same.
+    return [float(values[place]) + 0.0 if 0 <= place < n else None for place in places]
 
 
-def bracket(merged: Merged, m: int, ranks: Sequence[int], n: int, room: float) -> Window:
+def bracket(counted: Counted, m: int, ranks: Sequence[int], n: int, room: float) -> Window:
     """Where the order statistics of some ranks among n lie, judging by m values.
 
     `room` is in standard errors of a sample quantile.
     """
     if not ranks or m == 0:
-        return merged.window
-    low, high = order_statistics(merged, _around(m, ranks, n, room))
+        return counted.window
+    low, high = order_statistics(counted, _around(m, ranks, n, room))
     return Window(
-        merged.window.low if low is None else low, merged.window.high if high is None else high
+        counted.window.low if low is None else low, counted.window.high if high is None else high
     )
 
 
