@@ -13,6 +13,7 @@ SOURCE = Path(sfit.__file__).parent
 MAY_IMPORT = {
     "exceptions": (),
     "_arguments": ("exceptions",),
+    "_blas": (),
     "_sign_test": ("exceptions", "_arguments"),
     "_multiplicity": (),
     "_select": (),
@@ -46,7 +47,7 @@ MAY_IMPORT = {
     "_progress": (),
     "_versions": (),
     "_payload": ("_contrast", "_differences"),
-    "_jobs": ("_contrast", "_differences", "_payload"),
+    "_jobs": ("_blas", "_contrast", "_differences", "_payload"),
     "_checkpoint": ("exceptions", "_versions", "problem", "rows"),
     "_document": ("exceptions",),
     "_result": (
@@ -93,7 +94,7 @@ MAY_IMPORT = {
     ),
     "rows": ("exceptions", "_select", "_sign_test", "rows"),
     "models": ("exceptions", "_arguments", "_losses", "models", "rows"),
-    "restrict": ("exceptions", "_contrast", "_features", "models", "restrict", "rows"),
+    "restrict": ("exceptions", "_blas", "_contrast", "_features", "models", "restrict", "rows"),
     "problem": (
         "exceptions",
         "_contrast",

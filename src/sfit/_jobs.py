@@ -10,8 +10,8 @@ from typing import Any
 
 from joblib import Parallel, cpu_count, effective_n_jobs
 from joblib.parallel import get_active_backend
-from threadpoolctl import ThreadpoolController
 
+from sfit._blas import blas_threads
 from sfit._contrast import Reveal, Side
 from sfit._differences import Evaluation
 from sfit._payload import Payload, Shared
@@ -59,5 +59,5 @@ def limit_threads(payload: Payload, sides: Set[Side], n_jobs: int | None) -> Ite
         return
     limits = max(1, cpu_count() // n_workers)
     # scikit-learn's forests set the filters of warnings in every thread, and may leave them so.
-    with warnings.catch_warnings(), ThreadpoolController().limit(limits=limits, user_api="blas"):
+    with warnings.catch_warnings(), blas_threads(limits):
         yield

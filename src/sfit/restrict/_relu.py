@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from sfit._blas import blas_threads
 from sfit.models import Dense
 from sfit.restrict._activations import finish, slope_below_zero
 from sfit.restrict._lookup import Lookup, make_lookup
@@ -124,12 +125,14 @@ def make_polylines(
     # The reference is always within, wherever the column's values are.
     low, high = np.minimum(ends[:, 0], 0.0), np.maximum(ends[:, 1], 0.0)
     found: list[_Knots] = []
-    for first in range(0, len(columns), at_once):
-        batch = slice(first, first + at_once)
-        knots = _first_layers(layers, start, list(columns[batch]), low[batch], high[batch])
-        for bent, layer in pairwise(layers[1:]):
-            knots = _bend(knots, bent.share, layer)
-        found.append(_bend(knots, layers[-1].share, None))
+    # Products are small; threads for them would spin for long after, and slow the model down.
+    with blas_threads(1):
+        for first in range(0, len(columns), at_once):
+            batch = slice(first, first + at_once)
+            knots = _first_layers(layers, start, list(columns[batch]), low[batch], high[batch])
+            for bent, layer in pairwise(layers[1:]):
+                knots = _bend(knots, bent.share, layer)
+            found.append(_bend(knots, layers[-1].share, None))
     lines = [
         Polyline(column, origin, (least, most), *piece, network.output, dtype)
         for column, origin, (least, most), piece in zip(
