@@ -43,10 +43,11 @@ from sfit.rows import Tile
     st.lists(st.floats(width=32, allow_nan=True), max_size=60),
     st.sampled_from([np.float32, np.float64]),
     st.booleans(),
+    st.booleans(),
 )
-def test_lookup_equals_binary_search(edges, values, dtype, strict):
-    """Any edges, any values, at edges and next to them, missing last."""
-    edges = np.sort(np.asarray(edges, dtype=dtype))
+def test_lookup_equals_binary_search(edges, values, dtype, strict, infinite):
+    """Any edges, an infinite one too, any values, at edges and next to them, missing last."""
+    edges = np.sort(np.asarray([*edges, np.inf] if infinite else edges, dtype=dtype))
     beside = np.nextafter(edges, np.array([[-np.inf], [np.inf]], dtype=dtype)).ravel()
     values = np.concatenate([np.asarray(values, dtype=dtype), edges, beside]).astype(dtype)
     cells = make_lookup(edges, strict=strict, missing=True)(values)
@@ -80,6 +81,27 @@ def test_lookup_at_the_limits_of_small_numbers(m):
     np.testing.assert_array_equal(
         make_lookup(edges, strict=False)(values), np.searchsorted(edges, values)
     )
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_lookup_of_values_beyond_all_bins(dtype, strict):
+    """So far out that the number of their bin is no whole number, on either side."""
+    edges = np.linspace(0, 1e-6, 9, dtype=dtype)
+    far = np.array([1e-3, 1.0, 1e18, 1e30, np.finfo(dtype).max, np.inf], dtype=dtype)
+    lookup = make_lookup(edges, strict=strict)
+    assert lookup.cells is not None
+    np.testing.assert_array_equal(lookup(far), 9)
+    np.testing.assert_array_equal(lookup(-far), 0)
+
+
+def test_an_infinite_threshold_does_not_cost_the_bins():
+    """Trees split what is missing from all else there."""
+    edges = np.append(np.arange(20.0), np.inf)
+    lookup = make_lookup(edges, strict=False, missing=True)
+    assert lookup.cells is not None
+    values = np.array([-1.0, 0.5, 19.0, 19.5, np.inf, np.nan])
+    np.testing.assert_array_equal(lookup(values), [0, 1, 19, 20, 20, 22])
 
 
 def regression(n=4_000, width=6, seed=0):

@@ -26,6 +26,8 @@ ALL_BINS = 1 << 24
 """Bins of all searches that are held together: 32 MB, or 64 MB where there are many edges."""
 
 _SEARCH = -1
+_LARGEST = np.float32(2**62)
+"""Larger than any number of bins, and a whole number of NumPy's."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,9 @@ class Lookup:
         """Number of the cell of each value."""
         # A column of rows lies scattered in memory; it is walked over several times.
         values = np.ascontiguousarray(values, dtype=self.edges.dtype)
-        if not self.missing:
-            return self._find(values)
-        missing = np.isnan(values)
-        cells = self._find(np.where(missing, self.edges.dtype.type(0), values))
-        cells[missing] = len(self.edges) + 1
+        cells = self._find(values)
+        if self.missing:
+            cells[np.isnan(values)] = len(self.edges) + 1
         return cells
 
     def _find(self, values: Array) -> Array:
@@ -60,7 +60,8 @@ class Lookup:
             return passed.astype(np.intp)
         if self.cells is None:
             return self._search(values)
-        cells = self.cells.take(_bins(values, self.low, self.scale, len(self.cells)))
+        # What lies beyond the ends is taken from the bin there.
+        cells = self.cells.take(_bins(values, self.low, self.scale), mode="clip")
         open_ = np.flatnonzero(cells == _SEARCH)
         cells[open_] = self._search(values[open_])
         return cells.astype(np.intp)
@@ -72,17 +73,20 @@ class Lookup:
 def make_lookup(edges: Array, *, strict: bool, missing: bool = False, together: int = 1) -> Lookup:
     """Prepare the search among sorted, distinct edges; `together` are held with it, and share."""
     dtype = edges.dtype.type
-    m = len(edges)
+    # A split of what is missing from all else has its threshold at infinity, which no value passes
+    # where it must be larger.
+    inner = edges if strict else edges[edges < np.inf]
+    m = len(inner)
     n_bins = min(max(BINS_PER_EDGE * m, LEAST_BINS), MOST_BINS, ALL_BINS // together)
     if m <= FEW_EDGES or n_bins < LEAST_BINS:
         return Lookup(edges, strict, missing)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         # One bin more on either side, so that values beyond the edges share none with an edge.
-        width = (edges[-1] - edges[0]) / dtype(n_bins - 3)
-        low, scale = edges[0] - width, 1 / width
+        width = (inner[-1] - inner[0]) / dtype(n_bins - 3)
+        low, scale = inner[0] - width, 1 / width
     if not (np.isfinite(low) and np.isfinite(scale)):
         return Lookup(edges, strict, missing)
-    own = _bins(edges, low, scale, n_bins)
+    own = np.minimum(_bins(inner, low, scale), n_bins - 1)
     reach = np.empty(m + 1, dtype=np.intp)
     reach[0], reach[1:-1], reach[-1] = own[0], own[1:] - own[:-1], n_bins - own[-1]
     # Small numbers keep the table in the nearest cache; signed, for _SEARCH, they reach to m.
@@ -91,11 +95,12 @@ def make_lookup(edges: Array, *, strict: bool, missing: bool = False, together: 
     return Lookup(edges, strict, missing, cells, low, scale)
 
 
-def _bins(values: Array, low: Any, scale: Any, n_bins: int) -> Array:
+def _bins(values: Array, low: Any, scale: Any) -> Array:
+    """The bin of each value; below the first they are negative, behind the last they go on."""
     with np.errstate(over="ignore", invalid="ignore"):
         position = values - low
         position *= scale
-    # np.clip takes as long again to find out what it is asked.
-    np.maximum(position, 0, out=position)
-    np.minimum(position, n_bins - 1, out=position)
-    return position.astype(np.intp)
+        # Beyond whole numbers, conversion gives the least of them: right below, wrong above.
+        if not position.max(initial=0) < _LARGEST:
+            np.minimum(position, _LARGEST, out=position)
+        return position.astype(np.intp)
