@@ -126,6 +126,15 @@ def test_frames_and_arrays_are_interchangeable():
             np.testing.assert_array_equal(view.predict(view.encode(rows)), named.predict(FRAME))
 
 
+@pytest.mark.parametrize("name", ['"leaf_values": [', '"leaf_weights":[1]', "]", "\\"])
+def test_names_like_the_text_that_trees_are_read_from(name):
+    # Numbers of leaves are left out before the text is read; names must not be taken for them.
+    frame = FRAME.rename(columns={"u": name})
+    view = as_view(cb.CatBoostRegressor(**SMALL).fit(frame, SCORE))
+    assert view.names == (name, "v", "w", "z")
+    check_trees(view, GAPS)
+
+
 def with_categories():
     frame = FRAME.copy()
     frame.insert(0, "n", RNG.choice([1, 2, 3, 4], size=300))

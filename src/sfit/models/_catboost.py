@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +20,7 @@ from sfit.models._trees import Tree, join
 from sfit.models._view import Array, ModelView, Trees
 from sfit.rows import as_table, is_frame
 
+_LEAVES = re.compile(r'"leaf_(values|weights)":\s*\[[^]]*]')
 _SEVERAL_LABELS = ("MultiLogloss", "MultiCrossEntropy")
 
 
@@ -32,7 +35,8 @@ class CatBoostView(ModelView):
         """The splits; None where some are on statistics of categories, texts or embeddings."""
         if self._reads_texts():
             return None
-        document = self._document()
+        # Numbers of leaves are most of the text, and splits are all that is asked for.
+        document = json.loads(_LEAVES.sub(r'"leaf_\1": []', self._written()))
         features = {
             kind: {feature["feature_index"]: feature for feature in found}
             for kind, found in document["features_info"].items()
@@ -90,12 +94,13 @@ class CatBoostView(ModelView):
         """A digest of the trees; the rest of the file tells when and how they were fitted."""
         if self._reads_texts():
             return super().fingerprint()
-        document = self._document()
+        document = json.loads(self._written())
         del document["model_info"]
         task = self.model.get_all_params().get("loss_function")
         return digest_of(json.dumps(document), repr((task, self.names)), repr(self.classes))
 
-    def _document(self) -> dict[str, Any]:
+    def _written(self) -> str:
+        """The model as JSON."""
         with TemporaryDirectory() as folder:
             path = Path(folder) / "model.json"
             try:
@@ -106,7 +111,7 @@ class CatBoostView(ModelView):
                     "damaged. Save it again from where it was fitted."
                 ) from error
             # What is no text in a damaged file is in its names, which are not read here.
-            return dict(json.loads(path.read_text(encoding="utf-8", errors="replace")))
+            return path.read_text(encoding="utf-8", errors="replace")
 
     def _reads_texts(self) -> bool:
         texts = self.model.get_text_feature_indices()
@@ -194,10 +199,14 @@ def _tree(tree: dict[str, Any], features: dict[str, Any]) -> Tree:
 
 def _symmetric(splits: list[tuple[int, float, bool, bool]]) -> Tree:
     """A tree that asks one question per level, as a full binary tree numbered by levels."""
-    depth = len(splits)
-    level = np.repeat(np.arange(depth + 1), 2 ** np.arange(depth + 1))
-    node = np.arange(len(level))
-    left = np.where(level < depth, 2 * node + 1, -1)
+    level, left = _full_tree(len(splits))
     columns = map(np.array, zip(*splits, _LEAF, strict=True))
     feature, threshold, missing_left, categorical = (column[level] for column in columns)
     return Tree(feature, threshold, left, left + 1, missing_left, categorical)
+
+
+@cache
+def _full_tree(depth: int) -> tuple[Array, Array]:
+    """The level of each node, and its left child."""
+    level = np.repeat(np.arange(depth + 1), 2 ** np.arange(depth + 1))
+    return level, np.where(level < depth, 2 * np.arange(len(level)) + 1, -1)
