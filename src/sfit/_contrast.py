@@ -97,9 +97,9 @@ def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:
     ignores can look significant, because its base is one row, predicted alone.
     """
     gap = np.abs(a - b)
-    # Hardly any row is as close as the largest prediction allows: only those are looked at.
-    most = max(float(np.abs(side).max(initial=0.0)) for side in (a, b))
-    close: Array = np.asarray(gap <= float(_rounding(most, unit, noise)))
+    # Hardly any row is as close as the largest prediction would allow: only those are looked at.
+    most = np.abs(a).max(initial=0.0) + gap.max(initial=0.0)
+    close: Array = np.asarray(gap <= _rounding(most, unit, noise))
     if close.any():
         near = np.nonzero(close)
         a, b = (np.broadcast_to(side, gap.shape)[near] for side in (a, b))

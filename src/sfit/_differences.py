@@ -7,7 +7,7 @@ class): these are counted, and no row is looked at twice.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -68,14 +68,15 @@ class Base:
         else:
             base, full = self._predicted, Prediction(full.by_row(), None, full.n_rows)
         same = self._same(base, full.values)
-        # Whether another row is the same must not decide the type that losses are computed in.
-        values = full.values.astype(np.result_type(base, full.values), copy=False)
-        if same.any():
-            values = np.where(_like(same, values), base, values)
-        if same.all():
+        n_same = np.count_nonzero(same)
+        if n_same == len(same):
             # Nothing changes for a feature that the model ignores: the very same losses say so.
             return Losses(self._base_losses, self._base_losses, None)
-        by_row = replace(full, values=values).by_row()
+        # Whether another row is the same must not decide the type that losses are computed in.
+        values = full.values.astype(np.result_type(base, full.values), copy=False)
+        if n_same:
+            values = np.where(_like(same, values), base, values)
+        by_row = Prediction(values, full.codes, full.n_rows).by_row()
         return Losses(self._base_losses, self._loss(by_row), None)
 
     @cached_property

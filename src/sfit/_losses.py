@@ -122,10 +122,11 @@ class Loss:
             )
         # Always doubles: beta is one, and comparing in less would round it.
         losses = np.asarray(losses, dtype=np.float64)
-        usable = np.isfinite(losses)
-        if not usable.all():
-            raise DataError(self._complaint("not finite", ~usable, losses, number))
-        if not signed and (losses < 0).any():
+        # What is not a number is least and largest.
+        least, largest = losses.min(initial=0.0), losses.max(initial=0.0)
+        if not np.isfinite(least + largest):
+            raise DataError(self._complaint("not finite", ~np.isfinite(losses), losses, number))
+        if not signed and least < 0:
             raise DataError(
                 self._complaint("below zero", losses < 0, losses, number)
                 + " With beta > 0 the test asks for (1 - beta) times the base loss, which must "

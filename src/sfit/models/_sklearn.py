@@ -44,8 +44,10 @@ class SklearnView(ModelView):
 
     def predict(self, Z: Any) -> Array:
         """`predict` of a regressor, `predict_proba` of a classifier."""
+        if self.n_jobs == 1 or not isinstance(Z, np.ndarray) or len(Z) < SHARED_ROWS:
+            return self._predict(Z)
         threads = min(effective_n_jobs(self.n_jobs), cpu_count())
-        if threads == 1 or not isinstance(Z, np.ndarray) or len(Z) < SHARED_ROWS:
+        if threads == 1:
             return self._predict(Z)
         ask = Parallel(n_jobs=threads, require="sharedmem")
         return np.concatenate(
