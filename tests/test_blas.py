@@ -24,8 +24,10 @@ def n_threads():
 def test_the_limit_holds_inside_only():
     """Also where an error leads out."""
     assert n_threads() == 2
-    with pytest.raises(ValueError, match="out"), blas_threads(1):
+    with blas_threads(1):
         assert n_threads() == 1
+    assert n_threads() == 2
+    with pytest.raises(ValueError, match="out"), blas_threads(1):
         raise ValueError("out")
     assert n_threads() == 2
 

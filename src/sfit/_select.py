@@ -77,7 +77,7 @@ def merge(parts: Sequence[Counted]) -> Counted:
 
 
 def _together(parts: Sequence[Counted]) -> tuple[Array, Array | None]:
-    """The values of all parts; where they are many or counted, each of them once with its number."""
+    """The values of all parts; where they are many or counted, each once with its number."""
     values = np.concatenate([part.values for part in parts])
     if all(part.counts is None for part in parts):
         if len(values) < MERGED_VALUES:
