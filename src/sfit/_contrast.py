@@ -97,14 +97,11 @@ def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:
     ignores can look significant, because its base is one row, predicted alone.
     """
     gap = np.abs(a - b)
-    # Hardly any row is as close as the largest prediction would allow: only those are looked at.
+    # Mostly no row is as close as the largest prediction would allow, and none is looked at.
     most = np.abs(a).max(initial=0.0) + gap.max(initial=0.0)
     close: Array = np.asarray(gap <= _rounding(most, unit, noise))
     if close.any():
-        near = np.nonzero(close)
-        a, b = (np.broadcast_to(side, gap.shape)[near] for side in (a, b))
-        largest = np.maximum(np.abs(a), np.abs(b))
-        close[near] = gap[near] <= _rounding(largest, unit, noise)
+        close = gap <= _rounding(np.maximum(np.abs(a), np.abs(b)), unit, noise)
     return close if close.ndim == 1 else np.asarray(close.all(axis=1))
 
 

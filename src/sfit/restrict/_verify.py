@@ -20,6 +20,9 @@ Array = npt.NDArray[Any]
 VERIFIED_ROWS, VERIFIED_CELLS = 16, 32
 """Compared with the model are so many rows of every side, or of so many that have cells."""
 
+USUAL_ROWS = 1_024
+"""From about so many rows it is seen what the model usually has to predict."""
+
 ROUNDING_POWER = 0.6
 """A network computed in other steps may differ from itself by this power of the rounding unit, as
 a share of the prediction, or of what is usual where it is small: 4e-10 in double precision, 7e-5
@@ -54,15 +57,23 @@ def reproduces(
             return False
         ours, theirs = map(np.stack, zip(*pairs, strict=True))
         gaps, sizes = _size(ours - theirs), _size(theirs)
-        # One row that is far out must not excuse the others; nor must all be right to the last bit
-        # where the model predicts next to nothing beside what it is to predict.
-        usual = float(np.median(sizes, axis=1).max())
-        if view.task == "regression":
-            usual = max(usual, float(np.median(np.abs(tile.y))))
-        room = 0.0 if own else unit**ROUNDING_POWER
-        if not (gaps <= room * np.maximum(sizes, usual)).all():
+        room = 0.0 if own else unit**ROUNDING_POWER * np.maximum(sizes, _usual(view, sizes, tile))
+        if not (gaps <= room).all():
             return False
     return True
+
+
+def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
+    """What the model usually predicts, or has to.
+
+    One row that is far out must not excuse the others; nor must all be right to the last bit where
+    the model predicts next to nothing beside what it is to predict.
+    """
+    usual = float(np.median(sizes, axis=1).max())
+    if view.task == "classification":
+        return usual
+    some = tile.y[:: max(1, len(tile) // USUAL_ROWS)]
+    return max(usual, float(np.median(np.abs(some))))
 
 
 def _size(values: Array) -> Array:
