@@ -34,7 +34,7 @@ from sfit._checkpoint import Checkpoint, opened_for
 from sfit._contrast import Contrast, Reveal
 from sfit._engine import gather
 from sfit._result import BetaChoice
-from sfit._sign_test import ranks, too_few_rows
+from sfit._sign_test import Ranks, ranks, too_few_rows
 from sfit._tally import Question
 from sfit.exceptions import BetaError, DataError, ModelError, SFITWarning
 from sfit.problem import Problem, pose
@@ -188,8 +188,9 @@ def choose_on(
     n = len(problem.rows)
     for warning in too_few_rows(n, alpha):
         warnings.warn(f"choosing beta: {warning}", SFITWarning, stacklevel=3)
+    level = ranks(n, alpha)
     thresholds = tuple(
-        _thresholds(drawn, alpha, fast, n_jobs, progress, f"random model {number}", checkpoint)
+        _thresholds(drawn, level, fast, n_jobs, progress, f"random model {number}", checkpoint)
         for number, drawn in enumerate(_random_problems(problem, random_model, n_models, seed), 1)
     )
     choice = BetaChoice(
@@ -263,7 +264,7 @@ def _random_problems(
 
 def _thresholds(
     problem: Problem,
-    alpha: float,
+    level: Ranks,
     fast: bool,
     n_jobs: int | None,
     progress: bool,
@@ -272,7 +273,6 @@ def _thresholds(
 ) -> tuple[float, ...]:
     """For each feature, the beta from which on it is no longer significant; 0 if it never is."""
     rows = problem.rows
-    level = ranks(len(rows), alpha)
     nothing = Reveal(frozenset())
     questions = [
         Question(Contrast(term, nothing, Reveal(term)), 0, len(rows), level, only_beta_max=True)
