@@ -58,8 +58,8 @@ def at_most(table: Table, size: Size, most: float) -> Verdict:
     if found and found > most and one and size[1] in NETWORKS:
         each = 1000 * one["seconds"] * most / size[3] / (20 if size[0] == "choose_beta" else 1)
         measured = (
-            f"{measured}. A pass is {1000 * one['seconds']:.1f} ms, which leaves {each:.2g} ms for each test: "
-            "less than NumPy takes to make a polyline, look the rows up and count"
+            f"{measured}. A pass is {1000 * one['seconds']:.1f} ms, which leaves {each:.2g} ms for each test; "
+            "what takes more is [below](#where-the-time-of-a-small-network-goes)"
         )
     return verdict(asked, size, measured, found and found <= most)
 

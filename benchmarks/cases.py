@@ -65,7 +65,7 @@ QUICK = Sizes(
 class Case:
     """One process: a model with some features, on several numbers of rows."""
 
-    kind: str  # first order | one-hot | all pairs | a pair | choose_beta
+    kind: str  # first order | one-hot | all pairs | a pair | choose_beta | parts
     model: str
     features: int
     rows: tuple[int, ...]
@@ -107,5 +107,6 @@ def all_cases(sizes: Sizes) -> list[Case]:
         Case("choose_beta", "torch 512-256", sizes.network_features, (middle,)),
         Case("choose_beta", "torch 100-50-30", sizes.network_features, (few,)),
     ]
+    cases += [Case("parts", model, sizes.network_features, (few,)) for model in SMALL_NETWORKS]
     # What is asked of the library comes first: a run that is cut short still says it.
     return cases + others

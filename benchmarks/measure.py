@@ -18,6 +18,7 @@ from typing import Any
 
 import methods
 from cases import Case, Sizes
+from parts import parts_of
 from subjects import Subject, subject
 
 import sfit
@@ -128,7 +129,12 @@ def measure(case: Case, sizes: Sizes) -> None:
     report = Report(case)
     one_hot = case.kind == "one-hot"
     asked = subject(case.model, case.features, one_hot=one_hot, train_rows=sizes.train_rows)
-    kinds = {"all pairs": second_order, "a pair": second_order, "choose_beta": beta}
+    kinds = {
+        "all pairs": second_order,
+        "a pair": second_order,
+        "choose_beta": beta,
+        "parts": parts,
+    }
     round_seconds, previous = 0.0, 0
     for n in case.rows:
         central = case.features in (sizes.features[1], sizes.network_features)
@@ -414,6 +420,21 @@ def beta(asked: Subject, X: Any, y: Any, case: Case, sizes: Sizes, report: Repor
         run = best(runs[name])
         passes = run.seconds / one_pass
         report(len(X), name, seconds=run.seconds, passes=passes, megabytes=peak(runs[name]))
+    return sum(best(run).seconds for run in runs.values())
+
+
+def parts(asked: Subject, X: Any, y: Any, case: Case, sizes: Sizes, report: Report) -> float:
+    """What the parts of the fastest of several calls take."""
+    calls = {
+        "pass": lambda: asked.predict(X),
+        "parts": lambda: parts_of(lambda: methods.ours(asked, X, y)),
+    }
+    runs = in_turns(calls, sizes.rounds_seconds)
+    one_pass = best(runs["pass"]).seconds
+    report(len(X), "pass", seconds=one_pass, passes=1.0)
+    fastest = min((run.answer for run in runs["parts"]), key=lambda spent: sum(spent.values()))
+    for part, seconds in fastest.items():
+        report(len(X), part, seconds=seconds, passes=seconds / one_pass)
     return sum(best(run).seconds for run in runs.values())
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from asked import verdicts
+from parts import PARTS, REST
 from table import PEERS, Size, Table
 
 
@@ -24,6 +25,7 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         *section("One-hot data", ONE_HOT, one_hot_rows(table)),
         *section("Second order", PAIRS, pair_rows(table)),
         *section("Choosing beta", BETA, beta_rows(table)),
+        *section("Where the time of a small network goes", PARTS_TEXT, part_rows(table)),
         *section("Growth", GROWTH, growth_rows(table)),
         *section("Memory", MEMORY, memory_rows(table)),
         *section("Left out and failed", FAILED, failed_rows(table)),
@@ -157,6 +159,24 @@ def beta_rows(table: Table) -> Iterator[list[str]]:
             yield [*label(size), f"{table.seconds(size, 'pass'):.3g} s", *costs]
 
 
+def part_rows(table: Table) -> Iterator[list[str]]:
+    sizes = table.sizes("parts")
+    yield ["part", *(", ".join(label(size)) + ": ms (passes)" for size in sizes)]
+    for part in [*PARTS, REST]:
+        found = [table.find(size, part) for size in sizes]
+        if any(found):
+            yield [part, *map(milliseconds, found)]
+    sums = [sum(table.seconds(size, part) or 0 for part in [*PARTS, REST]) for size in sizes]
+    passes = [table.seconds(size, "pass") for size in sizes]
+    if all(passes):
+        together = zip(sums, passes, strict=True)
+        yield ["all", *(f"{1000 * s:.1f} ({number(s / one)})" for s, one in together)]
+
+
+def milliseconds(record: dict[str, Any] | None) -> str:
+    return "-" if record is None else f"{1000 * record['seconds']:.1f} ({number(record['passes'])})"
+
+
 def growth_rows(table: Table) -> Iterator[list[str]]:
     methods = ("ours", "plain loop", "pass")
     yield [
@@ -249,6 +269,11 @@ six of them. The loop is measured on a few pairs.
 """
 
 BETA = """`choose_beta` with 20 random copies of the network, in passes of the network.
+"""
+
+PARTS_TEXT = """One call on a network of 100-50-30 units, first order without the gate, the fastest of several, with clocks around
+functions of the library. The look at the model, the rounding rule, the polylines and their verification take as long for
+any number of rows.
 """
 
 GROWTH = """Slope of log time against log rows (at the middle number of features) and against log features (at the middle

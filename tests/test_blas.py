@@ -43,3 +43,17 @@ def test_the_last_to_leave_undoes_it(leaving):
         assert n_threads() == 1
         inside[number].__exit__(None, None, None)
     assert n_threads() == 2
+
+
+def test_there_may_always_be_somebody_inside():
+    """As in a server: each leaves after the next has come, thousands of times."""
+    last = blas_threads(1)
+    last.__enter__()
+    for _ in range(3_000):
+        following = blas_threads(1)
+        following.__enter__()
+        last.__exit__(None, None, None)
+        last = following
+    assert n_threads() == 1
+    last.__exit__(None, None, None)
+    assert n_threads() == 2

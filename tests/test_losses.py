@@ -338,6 +338,13 @@ def test_messages_about_losses_word_for_word():
         "loss 'infinite' is not finite at 2 row(s); the first is row 71, where it is inf."
     )
 
+    def both(y, prediction):
+        return np.array([-np.inf, np.inf])
+
+    assert message_of(both, (0.0, 2.0)) == (
+        "loss 'both' is not finite at 2 row(s); the first is row 70, where it is -inf."
+    )
+
     def negative(y, prediction):
         return -y
 

@@ -228,8 +228,10 @@ def test_many_merged_values_are_counted():
     assert len(merge([few] * (n_runs - 1)).values) == MERGED_VALUES - 2_048
     n_each = n_runs * 1_024
     assert says(merge([few] * n_runs)) == (EVERYTHING, 0, [0.0, 1.0], [n_each, n_each])
-    distinct = count(np.arange(MERGED_VALUES * 1.0)[::-1], EVERYTHING, None)
+    distinct = count(np.arange(MERGED_VALUES * 1.0)[::-1], EVERYTHING)
+    assert distinct.counts is None
     assert merge([distinct]).counts is None
+    assert narrow(distinct, Window(1.0, 9_000.0)).counts is None
 
 
 def test_narrowing_by_hand():

@@ -10,30 +10,31 @@ from threading import Lock
 from threadpoolctl import ThreadpoolController
 
 _LOCK = Lock()
-_inside: list[ExitStack] = []
-"""One for each that is in `blas_threads` now; what undoes the limit is with one of them."""
+_inside = 0
+"""How many are in `blas_threads` now."""
+_undo = ExitStack()
+"""What lifts the limit when the last of them has left."""
 
 
 @contextmanager
 def blas_threads(limit: int) -> Iterator[None]:
-    """Let linear algebra take so many threads.
+    """Let linear algebra take so many threads, unless it is limited already.
 
     Several threads of Python may ask for it at a time. The limit of the first holds, and the last
-    to leave undoes it: if each restored what it found, the limit of one could stay for good.
+    to leave lifts it: if each restored what it found, the limit of one could stay for good.
     """
-    own = ExitStack()
+    global _inside
     with _LOCK:
         if not _inside:
-            own.enter_context(_controller().limit(limits=limit))
-        _inside.append(own)
+            _undo.enter_context(_controller().limit(limits=limit))
+        _inside += 1
     try:
         yield
     finally:
         with _LOCK:
-            _inside.remove(own)
-            if _inside:
-                _inside[0].push(own.pop_all())
-            own.close()
+            _inside -= 1
+            if not _inside:
+                _undo.close()
 
 
 @cache

@@ -97,11 +97,11 @@ def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:
     ignores can look significant, because its base is one row, predicted alone.
     """
     gap = np.abs(a - b)
-    # Mostly no row is as close as the largest prediction would allow, and none is looked at.
+    # Mostly all rows are further apart than the largest prediction would allow.
     most = np.abs(a).max(initial=0.0) + gap.max(initial=0.0)
-    close: Array = np.asarray(gap <= _rounding(most, unit, noise))
-    if close.any():
-        close = gap <= _rounding(np.maximum(np.abs(a), np.abs(b)), unit, noise)
+    if (gap > _rounding(most, unit, noise)).all():
+        return np.zeros(len(gap), dtype=bool)
+    close: Array = gap <= _rounding(np.maximum(np.abs(a), np.abs(b)), unit, noise)
     return close if close.ndim == 1 else np.asarray(close.all(axis=1))
 
 

@@ -122,9 +122,9 @@ class Loss:
             )
         # Always doubles: beta is one, and comparing in less would round it.
         losses = np.asarray(losses, dtype=np.float64)
-        # What is not a number is least and largest.
         least, largest = losses.min(initial=0.0), losses.max(initial=0.0)
-        if not np.isfinite(least + largest):
+        # What is not a number is the least and the largest.
+        if not (np.isfinite(least) and np.isfinite(largest)):
             raise DataError(self._complaint("not finite", ~np.isfinite(losses), losses, number))
         if not signed and least < 0:
             raise DataError(

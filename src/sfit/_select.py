@@ -42,6 +42,7 @@ class Counted:
 
     window: Window
     below: int
+    """Not counted where the window is empty."""
     values: Array
     """The values inside, in any order."""
     counts: Array | None = None
@@ -56,8 +57,16 @@ NOT_LOOKED_FOR = Counted(NOWHERE, 0, np.empty(0))
 
 def count(values: Array, window: Window, weights: Array | None = None) -> Counted:
     """Count and keep, for one run of values (each of them once, or as often as `weights` say)."""
+    counted = _inside(values, window, weights)
+    # Where much would be kept, ties are counted, not repeated: a loss may take few values.
+    if weights is None and len(counted.values) > max(KEPT_VALUES, len(values) // KEPT_SHARE):
+        return Counted(window, counted.below, *_without_ties(counted.values))
+    return counted
+
+
+def _inside(values: Array, window: Window, weights: Array | None) -> Counted:
     if window == EVERYTHING:
-        return _ties_counted(Counted(window, 0, values, weights), len(values))
+        return Counted(window, 0, values, weights)
     if window.low > window.high:
         # A slice would keep all of the values alive.
         return Counted(window, 0, np.empty(0))
@@ -66,7 +75,13 @@ def count(values: Array, window: Window, weights: Array | None = None) -> Counte
     below = (len(values) if weights is None else int(weights.sum())) - below
     inside &= values <= window.high
     kept = None if weights is None else weights.compress(inside)
-    return _ties_counted(Counted(window, below, values.compress(inside), kept), len(values))
+    return Counted(window, below, values.compress(inside), kept)
+
+
+def _without_ties(values: Array) -> tuple[Array, Array | None]:
+    """Each value once, and how often it occurs (None: no two are equal)."""
+    distinct, counts = np.unique(values, return_counts=True)
+    return distinct, None if len(distinct) == len(values) else counts
 
 
 def merge(parts: Sequence[Counted]) -> Counted:
@@ -80,10 +95,7 @@ def _together(parts: Sequence[Counted]) -> tuple[Array, Array | None]:
     """The values of all parts; where they are many or counted, each once with its number."""
     values = np.concatenate([part.values for part in parts])
     if all(part.counts is None for part in parts):
-        if len(values) < MERGED_VALUES:
-            return values, None
-        distinct, counts = np.unique(values, return_counts=True)
-        return distinct, None if len(distinct) == len(values) else counts
+        return (values, None) if len(values) < MERGED_VALUES else _without_ties(values)
     weights = [np.ones(len(p.values)) if p.counts is None else p.counts for p in parts]
     distinct, inverse = np.unique(values, return_inverse=True)
     # Counts stay far below 2^53, where sums of doubles are exact.
@@ -96,7 +108,7 @@ def narrow(counted: Counted, window: Window) -> Counted:
     low, high = max(counted.window.low, window.low), min(counted.window.high, window.high)
     if counted.window == (low, high):
         return counted
-    inside = count(counted.values, Window(low, high), counted.counts)
+    inside = _inside(counted.values, Window(low, high), counted.counts)
     return replace(inside, below=counted.below + inside.below)
 
 
@@ -154,13 +166,6 @@ def _around(m: int, ranks: Sequence[int], n: int, room: float) -> tuple[int, int
 def margin(m: int, room: float) -> float:
     """`room` standard errors of the number of m values that lie below a median."""
     return room * sqrt(m) / 2
-
-
-def _ties_counted(counted: Counted, n: int) -> Counted:
-    """Ties are counted, not repeated, where much would be kept: a loss may take few values."""
-    if counted.counts is not None or len(counted.values) <= max(KEPT_VALUES, n // KEPT_SHARE):
-        return counted
-    return Counted(counted.window, counted.below, *np.unique(counted.values, return_counts=True))
 
 
 def total(where: Array, weights: Array | None) -> int:

@@ -26,8 +26,8 @@ ALL_BINS = 1 << 24
 """Bins of all searches that are held together: 32 MB, or 64 MB where there are many edges."""
 
 _SEARCH = -1
-_LARGEST = np.float32(2**62)
-"""Larger than any number of bins, and a whole number of NumPy's."""
+_LARGEST = np.float32(2**30)
+"""More than any number of bins, and still a whole number wherever NumPy runs."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _bins(values: Array, low: Any, scale: Any) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         position = values - low
         position *= scale
-        # Beyond whole numbers, conversion gives the least of them: right below, wrong above.
+        # Where whole numbers end, conversion may give the least of them: right below, wrong above.
         if not position.max(initial=0) < _LARGEST:
             np.minimum(position, _LARGEST, out=position)
         return position.astype(np.intp)

@@ -20,9 +20,6 @@ Array = npt.NDArray[Any]
 VERIFIED_ROWS, VERIFIED_CELLS = 16, 32
 """Compared with the model are so many rows of every side, or of so many that have cells."""
 
-USUAL_ROWS = 1_024
-"""From about so many rows it is seen what the model usually has to predict."""
-
 ROUNDING_POWER = 0.6
 """A network computed in other steps may differ from itself by this power of the rounding unit, as
 a share of the prediction, or of what is usual where it is small: 4e-10 in double precision, 7e-5
@@ -72,8 +69,7 @@ def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
     usual = float(np.median(sizes, axis=1).max())
     if view.task == "classification":
         return usual
-    some = tile.y[:: max(1, len(tile) // USUAL_ROWS)]
-    return max(usual, float(np.median(np.abs(some))))
+    return max(usual, float(np.median(np.abs(tile.y))))
 
 
 def _size(values: Array) -> Array:
