@@ -57,6 +57,15 @@ def test_rounding_is_that_of_the_rows_own_size(noise):
     np.testing.assert_array_equal(same_prediction(near, np.ones(4), unit, noise), expected)
 
 
+@pytest.mark.parametrize("far", [1e6, -1e6, np.inf, np.nan])
+def test_a_row_that_is_far_out_does_not_excuse_the_others_nor_part_them(far):
+    """Each row is judged for itself, beside whatever stands next to it."""
+    unit = 2.0**-52
+    near = np.array([1.0 + unit, 1.0 + 100 * unit, far])
+    for one, other in ((np.ones(1), near), (near, np.ones(1)), (near, np.ones(3))):
+        np.testing.assert_array_equal(same_prediction(one, other, unit, 0.0), [True, False, False])
+
+
 def test_no_rows_are_no_trouble():
     assert same_prediction(np.ones(1), np.empty(0), 2.0**-52, 0.0).shape == (0,)
     assert same_prediction(np.empty((0, 2)), np.empty((0, 2)), 2.0**-52, 0.0).shape == (0,)

@@ -310,6 +310,11 @@ def message_of(loss, y=(1.0, 2.0), signed=False):
     return str(caught.value)
 
 
+def test_no_rows_have_no_losses():
+    """A part of the rows may have none in a tile."""
+    assert choose_loss("auto", "regression")(np.empty(0), np.empty(0), int, False).shape == (0,)
+
+
 def test_messages_about_losses_word_for_word():
     """What happened, at which of the user's rows, and what can be done."""
     assert message_of(failing) == (
