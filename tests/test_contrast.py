@@ -57,7 +57,7 @@ def test_rounding_is_that_of_the_rows_own_size(noise):
     np.testing.assert_array_equal(same_prediction(near, np.ones(4), unit, noise), expected)
 
 
-@pytest.mark.parametrize("far", [1e6, -1e6, np.inf, np.nan])
+@pytest.mark.parametrize("far", [1e6, -1e6, np.nan])
 def test_a_row_that_is_far_out_does_not_excuse_the_others_nor_part_them(far):
     """Each row is judged for itself, beside whatever stands next to it."""
     unit = 2.0**-52
