@@ -24,7 +24,7 @@ from subjects import Subject, subject
 import sfit
 
 MOST_ROUNDS = 9
-SHORT_SECONDS, AGAIN = 0.05, 4
+SHORT_SECONDS, AGAIN = 0.25, 4
 SAGE_STOPS = 0.025
 
 

@@ -64,6 +64,7 @@ def test_a_row_that_is_far_out_does_not_excuse_the_others_nor_part_them(far):
     near = np.array([1.0 + unit, 1.0 + 100 * unit, far])
     for one, other in ((np.ones(1), near), (near, np.ones(1)), (near, np.ones(3))):
         np.testing.assert_array_equal(same_prediction(one, other, unit, 0.0), [True, False, False])
+    assert same_prediction(np.ones(2), np.zeros(2), unit, 0.0).dtype == bool
 
 
 def test_no_rows_are_no_trouble():

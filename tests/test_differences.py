@@ -195,6 +195,14 @@ def test_a_side_that_changes_nothing_has_the_very_losses_of_the_base(part):
     assert not any(losses.full is losses.base for losses in side.against(other, [0]))
 
 
+def test_one_prediction_for_all_rows_beside_another():
+    """A column that is constant, but not at its reference, moves all rows alike."""
+    y = np.array([0, 1, 1])
+    losses = base_side(constant(0.5, 3), y).losses_by_row(constant(0.8, 3))
+    np.testing.assert_allclose(losses.full, -np.log([0.2, 0.8, 0.8]))
+    np.testing.assert_allclose(losses.base, np.full(3, np.log(2)))
+
+
 @pytest.mark.parametrize("first", [0.1, 0.5])
 @pytest.mark.parametrize(
     ("of_base", "of_full", "common"),

@@ -118,7 +118,11 @@ def order_statistics(counted: Counted, ranks: Sequence[int]) -> list[float | Non
     if counted.counts is None:
         values, n = counted.values, len(counted.values)
         inside = [place for place in places if 0 <= place < n]
-        values = np.partition(values, inside) if inside else values
+        if inside:
+            # Ranks that are asked for lie close together.
+            ends = min(inside), max(inside)
+            values = np.partition(values, ends)
+            values[ends[0] : ends[1]].sort()
     else:
         order = np.argsort(counted.values)
         values, upto = counted.values[order], np.cumsum(counted.counts[order])
