@@ -262,6 +262,14 @@ def test_order_statistics_by_hand():
     assert str(order_statistics(count(np.array([-0.0, 0.0]), EVERYTHING), [1, 2])) == "[0.0, 0.0]"
 
 
+def test_order_statistics_of_many_values():
+    """Selecting leaves what is between in any order, where values are more than a few."""
+    values = np.random.default_rng(0).permutation(np.arange(1.0, 2_001.0))
+    ranks = [500, 700, 900, 1_000, 1_001, 1_500]
+    assert order_statistics(count(values, EVERYTHING), ranks) == ranks
+    assert order_statistics(count(values, Window(401.0, 1_600.0)), ranks) == ranks
+
+
 def test_brackets_by_hand():
     """100 of 1,000 rows: rank 500 is about the 50th; room of 2 is 2 sqrt(100) / 2 + 1 = 11 ranks."""
     merged = merge([count(np.arange(1.0, 101.0), EVERYTHING)])
