@@ -84,7 +84,7 @@ def in_turns(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, l
             # Fresh memory is slow: the first turn tells the peak, a later one the time.
             runs[name].append(timed(call, trim=turn == 0))
             # A short call after a long one finds threads asleep and the cache cold: again at once.
-            # The pass and ours are tried equally often, so that neither has more luck with noise.
+            # So a pass has no more luck with noise than a call of ours that is nearly as short.
             for _ in range(AGAIN if runs[name][-1].seconds < SHORT_SECONDS else 0):
                 runs[name].append(timed(call, trim=False))
         if time.perf_counter() - started > seconds:
