@@ -16,7 +16,7 @@ PARTS = {
     "polylines": ("sfit.restrict._route", "make_polylines"),
     "verifying them against the model": ("sfit.restrict", "reproduces"),
     "looking rows up, losses and counts": ("sfit._engine", "_tallies"),
-    "order statistics": ("sfit._engine", "conclude"),
+    "order statistics": ("sfit._sign_statistic", "SignStatistic.conclude"),
 }
 """A function for each part; none of them calls another, but for those of INSIDE."""
 INSIDE = {

@@ -75,7 +75,8 @@ def results(with_network):
         "parts",
         test(tree(), X, y, by=np.where(X["e"] > 0, "east", "west"), groups={"bc": ["b", "c"]}),
     )
-    yield "auto", test(tree(), X, y, beta="auto", random_state=3, interval="asymptotic")
+    printed = sfit.SignTest(interval="asymptotic")
+    yield "auto", test(tree(), X, y, beta="auto", random_state=3, test=printed)
 
 
 def main():

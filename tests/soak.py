@@ -324,7 +324,7 @@ def draw_settings(rng, names, classify, kind):
         "alpha": float(rng.choice([0.01, 0.05, 0.2])),
         "max_order": order,
         "correction": rng.choice([None, "fdr_by", "fdr_bh", "holm", "bonferroni"]),
-        "interval": str(rng.choice(["exact", "asymptotic"])),
+        "test": sfit.SignTest(interval=str(rng.choice(["exact", "asymptotic"]))),
         "reference": ["mean", "median", "mode", 0][rng.integers(4)],
         "partners": str(rng.choice(["auto", "all"])),
         "n_partners": rng.choice([None, 1, 2]),

@@ -126,6 +126,8 @@ def run_both(problem):
     if kind == "classification":
         classes = np.arange(model.linear.shape[0])
         view = sfit.models.function_model(model, task="classification", classes=classes)
+    asked = {**options}
+    asked["test"] = sfit.SignTest(interval=asked.pop("interval"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sfit.exceptions.SFITWarning)
         result = sfit.feature_significance(
@@ -140,7 +142,7 @@ def run_both(problem):
             partners="all"
             if partners is None
             else {labels[j]: [labels[k] for k in ks] for j, ks in enumerate(partners)},
-            **options,
+            **asked,
         )
     return expected, result, labels, given_
 

@@ -143,7 +143,6 @@ ARGUMENTS = [
             "negative": -0.1,
             "above-one": 1.1,
             "nan": np.nan,
-            "none": None,
             "true": True,
             "text": "0.01",
             "too-many": [0.01, 0.001],
@@ -184,13 +183,7 @@ ARGUMENTS = [
         beta="auto",
         random_model=lambda rng: Recorder(),
     ),
-    *each(
-        "validation",
-        {"pair": (X, Y), "number": 3, "text": "nonsense"},
-        ArgumentError,
-        "beta='auto'",
-        "0.01",
-    ),
+    *each("validation", {"pair": (X, Y)}, ArgumentError, "beta='auto'", "0.01"),
     case("validation-betas", ArgumentError, "validation", validation=(X, Y), beta=[0.1]),
     case(
         "random_model-with-beta",
@@ -383,12 +376,22 @@ ARGUMENTS = [
 ]
 
 
+OF_THE_TEST = ("interval", "validation", "validation_fraction", "random_model")
+
+
+def call_with_test(model, arguments):
+    """The call, with the options of the sign test on its object."""
+    options = {name: arguments.pop(name) for name in OF_THE_TEST if name in arguments}
+    test = {"test": sfit.SignTest(**options)} if options else {}
+    return sfit.feature_significance(model, **arguments, **test)
+
+
 @pytest.mark.parametrize(("error", "words", "changes"), ARGUMENTS)
 def test_argument(error, words, changes):
     """A bad argument is refused before the model predicts anything."""
     model = Recorder()
     arguments = {"X": X, "y": Y, **changes}
-    assert_refused(lambda: sfit.feature_significance(model, **arguments), error, words)
+    assert_refused(lambda: call_with_test(model, arguments), error, words)
     assert model.calls == []
 
 
@@ -498,7 +501,7 @@ def test_rows(error, words, changes):
     """Rows that cannot be used are refused before the model predicts anything."""
     model = Recorder()
     arguments = {"X": X, "y": Y, **changes}
-    assert_refused(lambda: sfit.feature_significance(model, **arguments), error, words)
+    assert_refused(lambda: call_with_test(model, arguments), error, words)
     assert model.calls == []
 
 
@@ -623,7 +626,11 @@ ORDERS = {
     "y": lambda y: sfit.feature_significance(Recorder(), FRAME, y),
     "by": lambda by: sfit.feature_significance(Recorder(), FRAME, Y, by=by > 0),
     "validation[1]": lambda y: sfit.feature_significance(
-        Recorder(), FRAME, Y, beta="auto", validation=(FRAME, y), random_model=zeros
+        Recorder(),
+        FRAME,
+        Y,
+        beta="auto",
+        test=sfit.SignTest(validation=(FRAME, y), random_model=zeros),
     ),
     "y of choose_beta": lambda y: sfit.choose_beta(Recorder(), FRAME, y, random_model=zeros),
     "y of SFITSelector": lambda y: sfit.SFITSelector(LinearRegression()).fit(FRAME, y),
@@ -1035,7 +1042,7 @@ def test_the_error_names_the_users_row_where_rows_were_set_aside():
         rows,
         rows[:, 1],
         beta="auto",
-        random_model=lambda rng: lambda block: 0 * block[:, 1],
+        test=sfit.SignTest(random_model=lambda rng: lambda block: 0 * block[:, 1]),
         random_state=1,
     )
     assert_refused(call, ModelError, ["row 333"])

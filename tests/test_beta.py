@@ -153,8 +153,9 @@ def test_auto_splits_the_rows_and_records_the_choice():
     X, y = rows(2_000)
     model = LogisticRegression().fit(X, y > 1)
     options = {"reference": 0.0, "random_model": refits_on_shuffled(model, X, y > 1)}
+    test = sfit.SignTest(random_model=options["random_model"])
     result = sfit.feature_significance(
-        model, X, y > 1, beta="auto", max_order=2, random_state=5, **options
+        model, X, y > 1, beta="auto", max_order=2, random_state=5, reference=0.0, test=test
     )
     choice = result.beta_choice
     assert (choice.seed, choice.n_rows, result.tests[0].n) == (5, 1_000, 1_000)
@@ -175,14 +176,13 @@ def test_auto_on_validation_rows_of_the_users_own():
     """All rows are tested then."""
     X, y = rows(2_000)
     model = LinearRegression().fit(X, y)
-    options = {"beta": "auto", "random_model": refits_on_shuffled(model, X, y)}
-    result = sfit.feature_significance(
-        model, X[:800], y[:800], validation=(X[800:], y[800:]), random_state=0, **options
-    )
+    shuffled = refits_on_shuffled(model, X, y)
+    options = {"beta": "auto", "random_state": 0}
+    test = sfit.SignTest(validation=(X[800:], y[800:]), random_model=shuffled)
+    result = sfit.feature_significance(model, X[:800], y[:800], test=test, **options)
     assert (result.tests[0].n, result.beta_choice.n_rows) == (800, 1_200)
-    third = sfit.feature_significance(
-        model, X, y, validation_fraction=0.25, random_state=0, **options
-    )
+    test = sfit.SignTest(validation_fraction=0.25, random_model=shuffled)
+    third = sfit.feature_significance(model, X, y, test=test, **options)
     assert (third.tests[0].n, third.beta_choice.n_rows) == (1_500, 500)
 
 
@@ -228,14 +228,15 @@ def test_the_column_of_by_is_no_feature_of_a_random_model():
     X, y = rows(1_000)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(part=np.resize(["u", "v"], 1_000))
     model = LinearRegression().fit(X, y)
-    options = {"by": "part", "beta": "auto", "random_model": refits_on_shuffled(model, X, y)}
-    result = sfit.feature_significance(model, frame, y, random_state=0, **options)
+    shuffled = refits_on_shuffled(model, X, y)
+    options = {"by": "part", "beta": "auto", "random_state": 0}
+    test = sfit.SignTest(random_model=shuffled)
+    result = sfit.feature_significance(model, frame, y, test=test, **options)
     choice = result["u"].beta_choice
     assert choice.feature_names == ("a", "b", "c", "d")
     assert {len(of_model) for of_model in choice.thresholds} == {4}
-    given_rows = sfit.feature_significance(
-        model, frame, y, validation=(frame, y), random_state=0, **options
-    )
+    test = sfit.SignTest(random_model=shuffled, validation=(frame, y))
+    given_rows = sfit.feature_significance(model, frame, y, test=test, **options)
     assert given_rows["v"].tests[0].n == 500
 
 
@@ -402,7 +403,8 @@ def test_the_error_of_a_test_names_no_argument_that_it_lacks():
     model = LinearRegression().fit(X, y)
     asked = {"random_model": lambda rng: model, "random_state": 0}
     with pytest.raises(BetaError, match=r"max_beta in sfit\.choose_beta and test with the beta"):
-        sfit.feature_significance(model, X, y, beta="auto", **asked)
+        test = sfit.SignTest(random_model=asked["random_model"])
+        sfit.feature_significance(model, X, y, beta="auto", test=test, random_state=0)
     choice = sfit.choose_beta(model, X, y, max_beta=1.0, **asked)
     assert sfit.feature_significance(model, X, y, beta=choice.beta).settings.beta == (choice.beta,)
 
@@ -460,8 +462,8 @@ def test_rows_are_set_aside_at_random():
         return rows["a"].to_numpy()
 
     result = sfit.feature_significance(
-        model, X, y, beta="auto", random_model=weights_of(0.0, 0.0, 0.0), random_state=3,
-        validation_fraction=0.25, reference=0.0,
+        model, X, y, beta="auto", random_state=3, reference=0.0,
+        test=sfit.SignTest(random_model=weights_of(0.0, 0.0, 0.0), validation_fraction=0.25),
     )  # fmt: skip
     assert (result.beta_choice.n_rows, result.beta_choice.beta) == (10, 0.0)
     tested = np.sort(np.random.default_rng([3, 1]).permutation(40)[10:])
@@ -548,7 +550,11 @@ def test_parts_share_one_choice():
 def test_rows_that_cannot_be_split_are_told():
     """A fraction that leaves nothing on either side; a part without test rows."""
     X, y = few_rows()
-    options = {"beta": "auto", "random_model": weights_of(0.0, 0.0, 0.0), "random_state": 0}
+    none = weights_of(0.0, 0.0, 0.0)
+    options = {"beta": "auto", "random_state": 0, "test": sfit.SignTest(random_model=none)}
+
+    def sparing(fraction):
+        return options | {"test": sfit.SignTest(random_model=none, validation_fraction=fraction)}
 
     def model(rows):
         return np.asarray(rows)[:, 0]
@@ -558,11 +564,9 @@ def test_rows_that_cannot_be_split_are_told():
     ):
         sfit.feature_significance(model, X[:1], y[:1], **options)
     with pytest.raises(DataError, match=r"^4 rows cannot be split"):
-        sfit.feature_significance(model, X[:4], y[:4], validation_fraction=0.9, **options)
+        sfit.feature_significance(model, X[:4], y[:4], **sparing(0.9))
     with pytest.warns(sfit.exceptions.SFITWarning):
-        result = sfit.feature_significance(
-            model, X[:4], y[:4], validation_fraction=0.25, reference=0.0, **options
-        )
+        result = sfit.feature_significance(model, X[:4], y[:4], reference=0.0, **sparing(0.25))
     assert (result.beta_choice.n_rows, result.tests[0].n) == (1, 3)
     # Of this seed's shuffled rows, the first is among those set aside, and the second is not.
     labels = np.array(["rare", "lone"] + ["often"] * 38)

@@ -90,7 +90,7 @@ def test_a_run_goes_on_with_another_number_of_workers(tmp_path, monkeypatch):
     """They read in other rounds, so that brackets miss for other questions."""
     pytest.importorskip("pyarrow")
     monkeypatch.setattr(_tiles, "TILE_ROWS", 50)
-    monkeypatch.setattr("sfit._engine.ROOM", 0.3)
+    monkeypatch.setattr("sfit._sign_statistic.FIRST_MARGIN", 0.3)
     rng = np.random.default_rng(2)
     rows = pd.DataFrame(rng.normal(size=(2_000, 6)), columns=list("abcdef"))
     y = rows @ [1, 0.5, 0.3, 0.2, 0, 0] + rng.normal(size=2_000)
@@ -193,7 +193,11 @@ def test_refits_serve_every_level_and_loss(frame, tmp_path):
     """What was kept are predictions: another level, interval or loss needs no fit."""
     file = tmp_path / "loco.sqlite"
     sfit.loco_significance(Counting(), *halves(frame), checkpoint=file)
-    for options in ({"alpha": 0.2}, {"interval": "asymptotic"}, {"loss": "squared_error"}):
+    for options in (
+        {"alpha": 0.2},
+        {"test": sfit.SignTest(interval="asymptotic")},
+        {"loss": "squared_error"},
+    ):
         expected = sfit.loco_significance(Counting(), *halves(frame), **options)
         Counting.fits = 0
         found = sfit.loco_significance(Counting(), *halves(frame), checkpoint=file, **options)

@@ -12,7 +12,6 @@ from sfit._contrast import (
     delta,
     relative_improvement,
     same_prediction,
-    shown_by,
 )
 
 UNITS = {np.float32: 2.0**-23, np.float64: 2.0**-52}
@@ -139,8 +138,8 @@ def test_fewer_rows_are_positive_at_a_larger_beta(pairs, one, other):
 def test_sides_know_what_they_show():
     """A revealed side shows its term, a refit everything but one."""
     everything = frozenset({0, 1, 2})
-    assert shown_by(Reveal(frozenset({1})), everything) == {1}
-    assert shown_by(Refit(1), everything) == {0, 2}
+    assert Reveal(frozenset({1})).visible(everything) == {1}
+    assert Refit(1).visible(everything) == {0, 2}
 
 
 # ------------------------------------------------------------------ invariants of the whole test

@@ -266,7 +266,7 @@ def test_a_larger_alpha_finds_no_less_and_intervals_are_nested(problem, one, oth
     """The narrower interval lies in the wider one; counts, p-values and medians stay."""
     model, X, y = problem
     low, high = sorted([one, other])
-    options = {"beta": beta, "interval": interval, "max_order": 1}
+    options = {"beta": beta, "test": sfit.SignTest(interval=interval), "max_order": 1}
     strict, lax = (test_all(model, X, y, alpha=alpha, **options) for alpha in (low, high))
     assert [
         (*c, t.p_value, t.statistic) for c, t in zip(counts(strict), strict.tests, strict=True)

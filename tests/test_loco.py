@@ -276,7 +276,7 @@ BAD = {
     "features-number": (ArgumentError, ["features"], {"features": 3.5}),
     "alpha": (ArgumentError, ["alpha"], {"alpha": "0.05"}),
     "correction": (ArgumentError, ["correction", "'holm'"], {"correction": "x"}),
-    "interval": (ArgumentError, ["interval", "'exact'"], {"interval": "x"}),
+    "test": (ArgumentError, ["test", "'sign'", "SignTest"], {"test": "x"}),
     "loss": (ArgumentError, ["loss", "'squared_error'"], {"loss": "mse"}),
     "loss-task": (ArgumentError, ["'log_loss'", "regression"], {"loss": "log_loss"}),
     "n_jobs": (ArgumentError, ["n_jobs", "0"], {"n_jobs": 0}),

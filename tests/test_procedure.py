@@ -15,8 +15,8 @@ from reference import slow
 from sfit import _procedure
 from sfit._contrast import Contrast, Evidence, Refit, Reveal
 from sfit._features import Features
-from sfit._procedure import Plan, set_test, sfit
-from sfit.exceptions import SFITWarning
+from sfit._sign_statistic import SignStatistic
+from sfit._procedure import Design, follow, procedure, set_test
 
 ROWS = 100
 SURE, UNSURE = 90, 50
@@ -33,8 +33,9 @@ def plan_of(names="abcd", **changed):
         origin="given",
     )
     everyone = range(len(names))
-    plan = Plan(
+    plan = Design(
         features=features,
+        statistic=SignStatistic(0.05),
         given=frozenset(),
         rest=False,
         alpha=0.05,
@@ -63,10 +64,10 @@ def evidence_of(n_positive, n=ROWS, beta_max=0.25):
 
 def run(plan, oracle):
     """All that was asked, stage by stage, and what came out."""
-    procedure, stages, answers = sfit(plan), [], None
+    running, stages, answers = procedure(plan), [], None
     while True:
         try:
-            asked = procedure.send(answers)
+            asked = running.send(answers)
         except StopIteration as stop:
             tests, gates = stop.value
             return stages, tests, gates
@@ -300,19 +301,21 @@ def test_corrections_are_within_an_order(answers, correction):
 def test_a_costly_order_warns_with_the_number_of_sets(monkeypatch):
     """Only beyond the limit, and with the remedy."""
     monkeypatch.setattr(_procedure, "COSTLY_PLAN", 3)
-    plan = plan_of("abc", max_order=1)
-    run(plan, lambda one: UNSURE)
-    with pytest.warns(
-        SFITWarning,
-        match=r"^order 1 plans 4 sets of features, each up to one pass of the model over the rows: "
-        r"n_partners=\.\.\. tests only the likeliest\.$",
-    ) as caught:
-        run(plan_of("abcd", max_order=1), lambda one: UNSURE)
-    assert len(caught) == 1
+
+    def warnings_of(plan):
+        texts = []
+        follow(plan, [ROWS], lambda asked, stage: [evidence_of(0) for _ in asked], texts.append)
+        return texts
+
+    assert warnings_of(plan_of("abc", max_order=1)) == []
+    assert warnings_of(plan_of("abcd", max_order=1)) == [
+        "order 1 plans 4 sets of features, each up to one pass of the model over the rows: "
+        "n_partners=... tests only the likeliest."
+    ]
     monkeypatch.setattr(_procedure, "COSTLY_PLAN", 1_000)
     many = [f"x{j}" for j in range(1_001)]
-    with pytest.warns(SFITWarning, match="plans 1,001 sets"):
-        run(plan_of(many, max_order=1, partners={j: [] for j in range(1_001)}), lambda one: 0)
+    [text] = warnings_of(plan_of(many, max_order=1, partners={}))
+    assert "plans 1,001 sets" in text
 
 
 def test_a_refit_shows_everything_but_its_feature():

@@ -13,6 +13,7 @@ PUBLIC = [
     "PartitionedResult",
     "SFITResult",
     "SFITSelector",
+    "SignTest",
     "choose_beta",
     "exceptions",
     "feature_significance",
@@ -26,19 +27,19 @@ PUBLIC = [
 
 ARGUMENTS = {
     sfit.feature_significance: (
-        "model X y features loss alpha beta max_order correction interval reference groups "
-        "always_on given by partners n_partners exhaustive strict fast validation "
-        "validation_fraction random_model n_jobs progress checkpoint "
-        "checkpoint_key random_state sample_weight"
+        "model X y test features loss alpha beta max_order correction reference groups "
+        "always_on given by sample_weight partners n_partners exhaustive strict fast n_jobs "
+        "progress checkpoint checkpoint_key random_state"
     ),
     sfit.choose_beta: (
         "model X y alpha n_models grid max_beta random_model features loss reference groups "
         "always_on fast n_jobs progress checkpoint checkpoint_key random_state"
     ),
     sfit.loco_significance: (
-        "estimator X_train y_train X_test y_test features loss alpha correction interval groups "
+        "estimator X_train y_train X_test y_test features loss alpha correction test groups "
         "n_jobs progress checkpoint checkpoint_key"
     ),
+    sfit.SignTest: "interval validation validation_fraction random_model",
     sfit.power: "n probability alpha",
     sfit.rows_needed: "probability alpha power",
     sfit.show_versions: "",
@@ -93,10 +94,10 @@ def test_defaults_of_the_test():
         "features": None,
         "loss": "auto",
         "alpha": 0.05,
-        "beta": 0.01,
+        "beta": None,
         "max_order": 1,
         "correction": None,
-        "interval": "exact",
+        "test": "sign",
         "reference": "mean",
         "groups": None,
         "always_on": (),
@@ -107,9 +108,6 @@ def test_defaults_of_the_test():
         "exhaustive": False,
         "strict": False,
         "fast": True,
-        "validation": None,
-        "validation_fraction": 0.5,
-        "random_model": None,
         "n_jobs": None,
         "progress": False,
         "random_state": None,

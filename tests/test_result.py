@@ -356,7 +356,7 @@ def test_a_chosen_beta_comes_back_exactly():
         X,
         y,
         beta="auto",
-        random_model=random_model,
+        test=sfit.SignTest(random_model=random_model),
         random_state=1,
     )
     assert chosen.beta_choice is not None

@@ -1,17 +1,17 @@
 """Tallies of any tiles merge into what the sorted whole says, or say that a bracket missed."""
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sfit._contrast import Contrast, Evidence, Losses, Reveal
+from sfit._contrast import Contrast, Evidence, Losses, Question, Reveal
 from sfit._select import EVERYTHING, NOT_LOOKED_FOR, NOTHING, NOWHERE, Window
-from sfit._sign_test import ranks
-from sfit._tally import Question, Tally, _overdispersion, conclude, merged, tally
+from sfit._sign_statistic import Focus, SignStatistic, _overdispersion
+from sfit._tally import Tally
 
 NOTHING_SHOWN, ONE_SHOWN = Reveal(frozenset()), Reveal(frozenset({0}))
 LOSS = st.integers(0, 3).map(float) | st.floats(1e-100, 100)
@@ -19,17 +19,46 @@ PAIRS = st.lists(st.tuples(LOSS, LOSS), min_size=1, max_size=50)
 CUTS = st.lists(st.integers(0, 50), max_size=4)
 BETAS = st.sampled_from([0.0, 0.01, 0.5])
 WIDE = 1e9
-"""Room that no bracket misses with."""
+"""Standard errors that no bracket misses with."""
 
 
-def question(n, beta=0.0, alpha=0.05, interval="exact"):
+@dataclass(frozen=True)
+class Asked:
+    """A question, and the statistic that answers it."""
+
+    question: Question
+    statistic: SignStatistic
+
+    @property
+    def ranks(self):
+        return self.statistic.ranks(self.question.n)
+
+    @property
+    def wanted(self):
+        n = self.question.n
+        return self.statistic._delta_ranks(n), self.statistic._rho_ranks(n)
+
+
+def question(n, beta=0.0, alpha=0.05, interval="exact", only_beta_max=False):
     contrast = Contrast(frozenset({0}), NOTHING_SHOWN, ONE_SHOWN, 1, beta)
-    return Question(contrast, 0, n, ranks(n, alpha, interval))
+    return Asked(Question(contrast, 0, n), SignStatistic(alpha, interval, only_beta_max))
+
+
+def tally(asked, losses, windows, n_se):
+    return asked.statistic.tally(asked.question, losses, Focus(*windows, n_se))
+
+
+def merged(asked, tallies, n_se):
+    return asked.statistic.merge(asked.question, tallies, Focus(EVERYTHING, EVERYTHING, n_se))
+
+
+def conclude(asked, seen):
+    return asked.statistic.conclude(asked.question, seen)
 
 
 def by_sorting(asked, base, full):
     """What is reported of all rows, straight from the definitions."""
-    beta, level, n = asked.contrast.beta, asked.ranks, asked.n
+    beta, level, n = asked.question.contrast.beta, asked.ranks, asked.question.n
     rho = np.array([(b - f) / b if b > 0 else -math.inf for b, f in zip(base, full, strict=True)])
     positive = rho > beta
     # delta has the sign of the count; where rounding disagrees it is the nearest such number.
@@ -154,7 +183,7 @@ def test_beta_max_is_looked_for_where_the_other_rows_may_improve():
 def test_a_threshold_alone_is_the_one_of_the_whole_answer(pairs, cuts, alpha):
     base, full = np.array(pairs).T
     whole = question(len(pairs), 0.0, alpha)
-    asked = replace(whole, only_beta_max=True)
+    asked = question(len(pairs), 0.0, alpha, only_beta_max=True)
     seen = [
         everywhere(asked, Losses(base[places], full[places], None), WIDE)
         for places in np.split(np.arange(len(pairs)), sorted(cut % len(pairs) for cut in cuts))
@@ -166,7 +195,7 @@ def test_a_threshold_alone_is_the_one_of_the_whole_answer(pairs, cuts, alpha):
 
 
 def test_a_threshold_alone_is_not_looked_for_where_an_earlier_tile_saw_none():
-    asked = replace(question(12), only_beta_max=True)
+    asked = question(12, only_beta_max=True)
     base, full = np.ones(6), np.full(6, 0.5)
     short = tally(asked, Losses(base, full, None), (EVERYTHING, NOWHERE), 4.0)
     assert short == (6, 6, 6, 6, NOTHING, NOT_LOOKED_FOR)
@@ -245,7 +274,7 @@ def test_how_much_more_tiles_differ_than_random_rows(tiles, expected):
 def test_too_few_rows_for_the_level():
     """n = 3 cannot be significant: no bounds, no beta_max, and no rank of rho is wanted."""
     asked = question(3)
-    assert (asked.delta_ranks, asked.rho_ranks) == ([2, 2], [])
+    assert asked.wanted == ([2, 2], [])
     seen = everywhere(asked, Losses(np.ones(3), np.zeros(3), None), 4.0)
     assert seen.rho is NOTHING
     answer = conclude(asked, merged(asked, [seen], 4.0))
@@ -257,8 +286,7 @@ def test_too_few_rows_for_the_level():
 def test_ranks_of_a_question():
     """n = 10: the interval [d_(2), d_(9)], the bound d_(2), both middle ranks, the 9th largest rho."""
     asked = question(10)
-    assert asked.delta_ranks == [2, 9, 2, 5, 6]
-    assert asked.rho_ranks == [2]
+    assert asked.wanted == ([2, 9, 2, 5, 6], [2])
 
 
 def test_a_tile_without_rows_says_nothing():

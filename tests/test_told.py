@@ -34,7 +34,6 @@ OF_FITTED = {
     "groups": ({"bc": ["b", "c"]}, "the features"),
     "always_on": (["c"], "the features"),
     "fast": (False, "fast"),
-    "random_model": (random_model, "random_model"),
     "random_state": (1, "random_state"),
     "checkpoint_key": ("two", "checkpoint_key"),
 }
@@ -46,17 +45,16 @@ TOLD = {
         "beta": (0.02, "beta"),
         "max_order": (2, "max_order"),
         "correction": ("holm", "correction"),
-        "interval": ("asymptotic", "interval"),
+        "test": (sfit.SignTest(interval="asymptotic"), "interval"),
         "given": (["b"], "given"),
         "by": (X["a"] > 0, "by"),
         "partners": ("all", "partners"),
         "n_partners": (1, "n_partners"),
         "exhaustive": (True, "exhaustive"),
         "strict": (True, "strict"),
-        "validation_fraction": (0.4, "validation_fraction"),
-        "validation": ((X, Y), "the validation rows"),
     },
-    sfit.choose_beta: OF_FITTED | {"n_models": (3, "n_models")},
+    sfit.choose_beta: OF_FITTED
+    | {"n_models": (3, "n_models"), "random_model": (random_model, "random_model")},
     sfit.loco_significance: {
         "estimator": (LinearRegression(positive=True), "the model"),
         "X_train": (X + 1.0, "the training rows"),
@@ -97,7 +95,7 @@ APPLIED_LATER = {
         "loss": "squared_error",
         "alpha": 0.2,
         "correction": "holm",
-        "interval": "asymptotic",
+        "test": sfit.SignTest(interval="asymptotic"),
     },
 }
 """To what is kept, which does not depend on them: one checkpoint serves them all."""
@@ -126,15 +124,36 @@ def test_another_value_is_another_run(function, argument, tmp_path):
     """The refusal names what differs, what it was and what it is."""
     value, what = TOLD[function][argument]
     call = {"checkpoint": tmp_path / "run.sqlite", "checkpoint_key": "one", **CALLS[function]}
-    if function is sfit.feature_significance and argument in ("validation", "random_model"):
-        # They serve the choice of beta; the level is one at which some beta is small enough.
-        call |= {"beta": "auto", "alpha": 0.4}
     if argument in ("model", "estimator"):
         # Whoever gives a key answers for the model.
         call["checkpoint_key"] = None
     function(**call)
     with pytest.raises(CheckpointError, match=rf"is of another run: (.*; )?{what} was .* and is "):
         function(**(call | {argument: value}))
+
+
+OF_THE_TEST = {
+    "interval": ("asymptotic", "interval"),
+    "validation": ((X, Y), "the validation rows"),
+    "validation_fraction": (0.4, "validation_fraction"),
+    "random_model": (random_model, "random_model"),
+}
+"""The same for the options of the sign test."""
+
+
+def test_every_option_of_the_test_is_told():
+    assert set(inspect.signature(sfit.SignTest).parameters) == set(OF_THE_TEST)
+
+
+@pytest.mark.parametrize("option", OF_THE_TEST)
+def test_another_option_of_the_test_is_another_run(option, tmp_path):
+    """Most serve the choice of beta; the level is one at which some beta is small enough."""
+    value, what = OF_THE_TEST[option]
+    kept = {"checkpoint": tmp_path / "run.sqlite", "checkpoint_key": "one"}
+    call = CALLS[sfit.feature_significance] | kept | {"beta": "auto", "alpha": 0.4}
+    sfit.feature_significance(**call)
+    with pytest.raises(CheckpointError, match=rf"is of another run: (.*; )?{what} was .* and is "):
+        sfit.feature_significance(**call, test=sfit.SignTest(**{option: value}))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sfit._loco import loco_significance
     from sfit._partitioned import PartitionedResult
     from sfit._result import BetaChoice, GateTest, SFITResult
+    from sfit._sign_statistic import SignTest
     from sfit._sign_test import power, rows_needed
     from sfit._versions import show_versions
     from sfit.selector import SFITSelector
@@ -22,6 +23,7 @@ __all__ = [
     "PartitionedResult",
     "SFITResult",
     "SFITSelector",
+    "SignTest",
     "choose_beta",
     "exceptions",
     "feature_significance",
@@ -41,6 +43,7 @@ _HOMES = {
     "PartitionedResult": "_partitioned",
     "SFITResult": "_result",
     "SFITSelector": "selector",
+    "SignTest": "_sign_statistic",
     "choose_beta": "_beta",
     "feature_significance": "_feature_significance",
     "loco_significance": "_loco",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numbers
 import sys
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
 
-from sfit.exceptions import ArgumentError, SFITWarning
+from sfit._warn import warn_user
+from sfit.exceptions import ArgumentError
 
 MOST_JOBS = 10_000
 """Workers beyond any cluster: joblib would try to start them all."""
@@ -134,11 +134,9 @@ def warn_of_order(X: Any, values: Any, argument: str, rows: str = "X") -> None:
     except TypeError:
         return  # labels of several kinds have no order
     if same:
-        warnings.warn(
+        warn_user(
             f"{argument} and {rows} have the same index in another order; rows are matched by "
-            f"position: use {argument}.loc[{rows}.index] where the labels count.",
-            SFITWarning,
-            stacklevel=3,
+            f"position: use {argument}.loc[{rows}.index] where the labels count."
         )
 
 

@@ -10,33 +10,24 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sfit._arguments import (
-    as_seed,
-    check_callable,
-    check_flag,
-    check_grid,
-    check_jobs,
-    check_level,
-    check_unit,
-    check_whole,
-    warn_of_order,
-)
-from sfit._checkpoint import Checkpoint, opened_for
-from sfit._contrast import Contrast, Reveal
-from sfit._engine import gather
+from sfit._arguments import warn_of_order
+from sfit._checkpoint import opened_for
+from sfit._contrast import Contrast, Question, Reveal
+from sfit._engine import measure
+from sfit._request import BetaRequest, Request, Subject
 from sfit._result import BetaChoice
-from sfit._sign_test import Ranks, ranks, too_few_rows
-from sfit._tally import Question
-from sfit.exceptions import BetaError, DataError, ModelError, SFITWarning
+from sfit._session import Session
+from sfit._sign_statistic import SignStatistic
+from sfit._sign_test import too_few_rows
+from sfit.exceptions import BetaError, DataError, ModelError
 from sfit.problem import Problem, pose
 
 Array = npt.NDArray[Any]
@@ -123,96 +114,71 @@ def choose_beta(
     >>> choice.n_models, choice.rate(choice.beta) < 0.05
     (20, True)
     """
-    check_level(alpha, "alpha")
-    check_whole(n_models, "n_models")
-    check_unit(max_beta, "max_beta")
-    check_jobs(n_jobs)
-    check_flag(progress, "progress")
-    check_flag(fast, "fast")
-    check_callable(random_model, "random_model")
-    seed = as_seed(random_state)
-    admitted = None if grid is None else check_grid(grid)
+    request = BetaRequest.checked(**locals())
+    session = Session.of(request)
     warn_of_order(X, y, "y")
-    problem = pose(
-        model,
-        X,
-        y,
-        features=features,
-        loss=loss,
-        reference=reference,
-        groups=groups,
-        always_on=always_on,
+    problem = pose(model, X, y, **request.subject)
+    stored = opened_for(checkpoint, checkpoint_key, request.identity(), problem)
+    with stored as session.checkpoint:
+        return choose_on(problem, request, session)
+
+
+def choose_for(
+    request: Request, problem: Problem, validation: Problem | None, session: Session
+) -> tuple[BetaChoice, Problem]:
+    """Choose beta for a test: the choice, and the rows that are left to test."""
+    seed = session.seed(request.random_state)
+    if validation is None:
+        validation, problem = set_aside(problem, request.test.validation_fraction, seed)
+    asked = BetaRequest(
+        **{one.name: getattr(request, one.name) for one in fields(Subject)},
+        alpha=request.alpha,
+        n_models=N_MODELS,
+        max_beta=MAX_BETA,
+        grid=None,
+        random_model=request.test.random_model,
+        fast=request.fast,
+        random_state=seed,
     )
-    told = {
-        "loss": loss,
-        "alpha": alpha,
-        "fast": fast,
-        "n_models": n_models,
-        "random_model": random_model,
-        "random_state": None if random_state is None else seed,
-    }
-    with opened_for(checkpoint, checkpoint_key, told, problem) as saved:
-        if saved is not None and random_state is None:
-            seed = saved.first_drawn("seed", seed)
-        return choose_on(
-            problem,
-            alpha=alpha,
-            n_models=n_models,
-            grid=admitted,
-            max_beta=max_beta,
-            random_model=random_model,
-            seed=seed,
-            fast=fast,
-            n_jobs=n_jobs,
-            progress=progress,
-            checkpoint=saved,
-        )
+    return choose_on(validation, asked, session), problem
 
 
-def choose_on(
-    problem: Problem,
-    *,
-    alpha: float,
-    n_models: int,
-    grid: tuple[float, ...] | None,
-    max_beta: float,
-    random_model: RandomModel | None,
-    seed: int,
-    fast: bool,
-    n_jobs: int | None,
-    progress: bool,
-    checkpoint: Checkpoint | None = None,
-) -> BetaChoice:
+def choose_on(problem: Problem, request: BetaRequest, session: Session) -> BetaChoice:
     """Choose beta on the rows of a problem that is posed already."""
+    seed = session.seed(request.random_state)
     problem = replace(problem, rows=problem.rows.undivided())
     n = len(problem.rows)
-    for warning in too_few_rows(n, alpha):
-        warnings.warn(f"choosing beta: {warning}", SFITWarning, stacklevel=3)
-    level = ranks(n, alpha)
+    session.warn(*(f"choosing beta: {text}" for text in too_few_rows(n, request.alpha)))
+    drawn = _random_problems(problem, request.random_model, request.n_models, seed)
     thresholds = tuple(
-        _thresholds(drawn, level, fast, n_jobs, progress, f"random model {number}", checkpoint)
-        for number, drawn in enumerate(_random_problems(problem, random_model, n_models, seed), 1)
+        _thresholds(one, request, session, f"random model {number}")
+        for number, one in enumerate(drawn, 1)
     )
     choice = BetaChoice(
-        beta=smallest_sufficient(np.ravel(thresholds), alpha, grid),
-        alpha=alpha,
+        beta=smallest_sufficient(np.ravel(thresholds), request.alpha, request.grid),
+        alpha=request.alpha,
         thresholds=thresholds,
         feature_names=problem.features.names,
         n_rows=n,
-        grid=grid,
+        grid=request.grid,
         seed=seed,
     )
-    if not choice.beta <= max_beta:
-        asked = {0.0, max_beta, *(b for b in np.logspace(-6, -1, 6) if b < max_beta)}
-        curve = ", ".join(f"{choice.rate(b):.3f} at {b:.3g}" for b in sorted(asked))
-        raise BetaError(
-            f"no beta up to max_beta={max_beta:g} keeps the share of rejections of {n_models} "
-            f"random models below alpha={alpha:g}; it is {curve}. "
-            + (f"The smallest sufficient beta is {choice.beta:.3g}. " if grid is None else "")
-            + "Raise max_beta in sfit.choose_beta and test with the beta that it returns, or with "
-            "a number of your own; or use more validation rows, or another random_model."
-        )
+    if not choice.beta <= request.max_beta:
+        raise BetaError(_no_beta(choice, request.max_beta))
     return choice
+
+
+def _no_beta(choice: BetaChoice, max_beta: float) -> str:
+    """The message that no beta is sufficient, with the curve."""
+    betas = {0.0, max_beta, *(b for b in np.logspace(-6, -1, 6) if b < max_beta)}
+    curve = ", ".join(f"{choice.rate(b):.3f} at {b:.3g}" for b in sorted(betas))
+    return (
+        f"no beta up to max_beta={max_beta:g} keeps the share of rejections of {choice.n_models} "
+        f"random models below alpha={choice.alpha:g}; it is {curve}. "
+        + (f"The smallest sufficient beta is {choice.beta:.3g}. " if choice.grid is None else "")
+        + "Raise max_beta in sfit.choose_beta and test with the beta that it returns, or with "
+        "a number of your own; or use more validation rows, or another random_model."
+    )
 
 
 def smallest_sufficient(
@@ -263,30 +229,14 @@ def _random_problems(
 
 
 def _thresholds(
-    problem: Problem,
-    level: Ranks,
-    fast: bool,
-    n_jobs: int | None,
-    progress: bool,
-    label: str,
-    checkpoint: Checkpoint | None,
+    problem: Problem, request: BetaRequest, session: Session, label: str
 ) -> tuple[float, ...]:
     """For each feature, the beta from which on it is no longer significant; 0 if it never is."""
-    rows = problem.rows
-    nothing = Reveal(frozenset())
-    questions = [
-        Question(Contrast(term, nothing, Reveal(term)), 0, len(rows), level, only_beta_max=True)
-        for term in (frozenset({feature}) for feature in range(len(problem.features.names)))
-    ]
+    nothing, n = Reveal(frozenset()), len(problem.rows)
+    terms = [frozenset({feature}) for feature in range(len(problem.features.names))]
+    questions = [Question(Contrast(term, nothing, Reveal(term)), 0, n) for term in terms]
     # At some beta above 0 these losses will be scaled: they must not be negative.
-    evaluation = replace(problem.evaluation(fast), nonnegative=True)
-    evidence = gather(
-        evaluation,
-        rows,
-        questions,
-        n_jobs=n_jobs,
-        progress=progress,
-        label=label,
-        checkpoint=checkpoint,
-    )
+    evaluation = replace(problem.evaluation(request.fast, session.warn), nonnegative=True)
+    statistic = SignStatistic(request.alpha, only_beta_max=True)
+    evidence = measure(evaluation, questions, label, statistic=statistic, session=session)
     return tuple(0.0 if math.isnan(one.beta_max) else one.beta_max for one in evidence)

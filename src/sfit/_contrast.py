@@ -35,12 +35,20 @@ class Reveal:
     contrast share it, so that rounding cannot tell them apart.
     """
 
+    def visible(self, everything: Term) -> Term:
+        """The features that this side can see."""
+        return self.shown
+
 
 @dataclass(frozen=True)
 class Refit:
     """A model fitted anew without one feature (LOCO, Lei et al. 2018)."""
 
     without: int
+
+    def visible(self, everything: Term) -> Term:
+        """The features that this side can see."""
+        return everything - {self.without}
 
 
 Side = Reveal | Refit
@@ -56,6 +64,15 @@ class Contrast:
     order: int = 1
     beta: float = 0.0
     role: Literal["test", "subset", "gate"] = "test"
+
+
+class Question(NamedTuple):
+    """A contrast, asked of one part of the rows."""
+
+    contrast: Contrast
+    part: int
+    n: int
+    """Number of units in the part."""
 
 
 class Losses(NamedTuple):
@@ -82,11 +99,6 @@ class Evidence:
     ci_high: float
     ci_lower: float
     beta_max: float
-
-
-def shown_by(side: Side, everything: Term) -> Term:
-    """The features that a side can see."""
-    return side.shown if isinstance(side, Reveal) else everything - {side.without}
 
 
 def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:

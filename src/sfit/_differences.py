@@ -6,18 +6,18 @@ class): these are counted, and no row is looked at twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sfit._contrast import Losses, same_prediction
+from sfit._contrast import Contrast, Losses, same_prediction
 from sfit._losses import Loss
 from sfit.restrict import Prediction, SidePredictions
-from sfit.rows import Tile
+from sfit.rows import Rows, Tile
 
 Array = npt.NDArray[Any]
 
@@ -26,6 +26,8 @@ Array = npt.NDArray[Any]
 class Evaluation:
     """How the losses of two sides are computed and compared."""
 
+    rows: Rows
+    """The rows that predictions are made for, and remembered for."""
     predictions: SidePredictions
     loss: Loss
     n_classes: int
@@ -36,8 +38,13 @@ class Evaluation:
     """What the model's own arithmetic can change in a prediction; see `rounding_noise`."""
     nonnegative: bool = False
     """Whether losses below zero are refused even where beta is 0."""
-    stages: list[dict[str, Any]] = field(default_factory=list)
-    """Of each order and gate: its name, the route its sides were predicted by, and the seconds."""
+
+    def prepare(
+        self, contrasts: Sequence[Contrast], warn: Callable[[str], None]
+    ) -> tuple[str, list[Contrast]]:
+        """Choose the route of some contrasts: its name, and the contrasts that it predicts."""
+        rows = self.rows
+        return self.predictions.prepare(contrasts, rows.first, len(rows), self.unit, warn)
 
 
 class Base:

@@ -1,123 +1,151 @@
 """From questions to evidence: map tiles over workers, merge small tallies in tile order.
 
-A question is a contrast asked of one part of the rows. A task answers the questions that share a
-base on one tile; how questions fall into tasks depends on the questions alone, so that results do
-not depend on the number or kind of workers.
+A task answers the questions that share a base on one tile. How questions fall into tasks depends on
+the questions alone, so results do not depend on the number or kind of workers.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from joblib import delayed, effective_n_jobs
 
-from sfit._checkpoint import Checkpoint
-from sfit._contrast import Evidence, Losses, Side
+from sfit._contrast import Contrast, Evidence, Losses, Question, Side
 from sfit._differences import Base, Evaluation
 from sfit._jobs import limit_threads, workers
-from sfit._packed import pack, unpack
 from sfit._payload import Payload, make_payload, open_payload
 from sfit._progress import progress_bar
-from sfit._select import EVERYTHING
-from sfit._tally import Question, Tally, Windows, conclude, merged, tally
-from sfit.rows import Rows, Stretch, Tile
-
-Array = npt.NDArray[Any]
+from sfit._session import Session
+from sfit.rows import Stretch, Tile
 
 TASK_QUESTIONS = 16
 """Questions of one base that a task answers together."""
 
-ROOM = 4.0
-"""Standard errors of room on either side of a bracket, in the first pass."""
-
 NARROWED_TILES = 4
-"""From so many tiles on, what they say together brackets for the next; a few do not repay it."""
+"""From this many tiles on, their merged tally narrows the focus; merging fewer does not pay."""
 
 KEPT_BYTES = 16 * 2**20
-"""Memory that the C library is taught to keep; see `_keep_memory`."""
+"""Size of the block that teaches malloc to keep freed memory; see `_keep_memory`."""
 
 
-def gather(
+class Statistic(Protocol):
+    """Turns the losses of a contrast into evidence: tally tiles, merge, conclude.
+
+    A focus says what a tally must keep. It narrows as tiles are seen, and only saves memory: the
+    evidence does not depend on it. A statistic that keeps everything returns None.
+    """
+
+    def start(self, attempt: int) -> Any:
+        """The focus of the first tile; `attempt` counts the passes that were inconclusive."""
+
+    def tally(self, question: Question, losses: Losses, focus: Any) -> Any:
+        """What one tile says about a question."""
+
+    def merge(self, question: Question, tallies: Sequence[Any], focus: Any) -> Any:
+        """What several tiles say together; tallies come in the order of their tiles."""
+
+    def refocus(self, focus: Any, seen: Any) -> Any:
+        """The focus of the next tiles, after a merged tally."""
+
+    def conclude(self, question: Question, seen: Any) -> Evidence | None:
+        """The evidence of all tiles; None asks for another pass."""
+
+    def pack(self, tallies: Sequence[Any]) -> bytes:
+        """Tallies as a checkpoint stores them."""
+
+    def unpack(self, data: bytes) -> list[Any]:
+        """Tallies from a checkpoint."""
+
+
+class Ask(NamedTuple):
+    """A question, with the contrast whose sides the chosen route predicts."""
+
+    question: Question
+    routed: Contrast
+
+
+def measure(
     evaluation: Evaluation,
-    rows: Rows,
     questions: Sequence[Question],
+    label: str,
     *,
-    n_jobs: int | None = None,
-    progress: bool = False,
-    label: str = "",
-    checkpoint: Checkpoint | None = None,
+    statistic: Statistic,
+    session: Session,
 ) -> list[Evidence]:
-    """Answer all questions in one pass over the tiles (another one for brackets that missed)."""
+    """Answer all questions in one pass over the tiles (another where a pass is inconclusive)."""
     started = time.perf_counter()
     _keep_memory()
-    route, contrasts = evaluation.predictions.prepare(
-        [question.contrast for question in questions], rows.first, len(rows), evaluation.unit
-    )
-    questions = [replace(q, contrast=c) for q, c in zip(questions, contrasts, strict=True)]
+    route, routed = evaluation.prepare([q.contrast for q in questions], session.warn)
+    asks = [Ask(question, contrast) for question, contrast in zip(questions, routed, strict=True)]
     evidence: dict[int, Evidence] = {}
-    pending, room = list(range(len(questions))), ROOM
+    pending, attempt = list(range(len(asks))), 0
     while pending:
-        asked = [questions[number] for number in pending]
-        stage = f"{label}, {route}, stage {len(evaluation.stages)}, room {room:g}"
-        if len(pending) < len(questions):
-            # Which brackets missed depends on the rounds, and so on the number of workers.
-            stage += f", questions {blake2b(repr(pending).encode(), digest_size=8).hexdigest()}"
-        tallies = _pass(
-            evaluation, rows, asked, room, n_jobs, progress and label, stage, checkpoint
-        )
-        for number, question, of_all in zip(pending, asked, tallies, strict=True):
-            answer = conclude(question, of_all)
+        some = [asks[number] for number in pending]
+        tallies = _pass(evaluation, some, statistic, attempt, session, label, route)
+        for number, (question, _), seen in zip(pending, some, tallies, strict=True):
+            answer = statistic.conclude(question, seen)
             if answer is not None:
                 evidence[number] = answer
-        pending, room = [number for number in pending if number not in evidence], 4 * room
+        pending, attempt = [number for number in pending if number not in evidence], attempt + 1
     seconds = time.perf_counter() - started
-    evaluation.stages.append({"stage": label, "route": route, "seconds": seconds})
-    return [evidence[number] for number in range(len(questions))]
+    session.stages.append({"stage": label, "route": route, "seconds": seconds})
+    return [evidence[number] for number in range(len(asks))]
+
+
+def _stage(asks: Sequence[Ask], label: str, route: str, attempt: int) -> str:
+    """The name under which a checkpoint stores some questions: the same in every run."""
+    asked = [
+        (q.part, c.order, c.role, c.beta, sorted(c.term), sorted(c.base.visible(frozenset())))
+        for q, c in asks
+    ]
+    digest = blake2b(repr(asked).encode(), digest_size=8).hexdigest()
+    return f"{label}, {route}, {digest}, attempt {attempt}"
 
 
 def _pass(
     evaluation: Evaluation,
-    rows: Rows,
-    questions: Sequence[Question],
-    room: float,
-    n_jobs: int | None,
-    shown: str | bool,
-    stage: str,
-    checkpoint: Checkpoint | None,
-) -> list[Tally]:
-    """What all tiles say about each question, in rounds: each brackets more narrowly."""
-    tasks = list(_tasks(questions))
-    sides = {s for q in questions for s in (q.contrast.base, q.contrast.full)}
-    payload, hint = make_payload(evaluation, rows.shared, sides)
+    asks: Sequence[Ask],
+    statistic: Statistic,
+    attempt: int,
+    session: Session,
+    label: str,
+    route: str,
+) -> list[Any]:
+    """What all tiles say about each question, in rounds: each may narrow the focus."""
+    rows, checkpoint = evaluation.rows, session.checkpoint
+    stage = "" if checkpoint is None else _stage(asks, label, route, attempt)
+    tasks = list(_tasks(asks))
+    sides = {side for _, contrast in asks for side in (contrast.base, contrast.full)}
+    payload, hint = make_payload(evaluation, statistic, sides)
     stretches = rows.stretches
     n_tiles = stretches[-1].numbers.stop
-    seen: list[list[Tally]] = [[] for _ in questions]
-    windows: list[Windows] = [(EVERYTHING, EVERYTHING)] * len(questions)
+    seen: list[list[Any]] = [[] for _ in asks]
+    start = statistic.start(attempt)
+    focus = [start] * len(asks)
     bar = progress_bar(
-        total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, shown=bool(shown)
+        total=len(rows), desc=label, unit=" rows", unit_scale=True, shown=session.progress
     )
     per_tile = len(rows) / n_tiles / len(tasks)
-    # Where each is read once, a job is a stretch; else one of its tasks. Of few questions the
-    # tallies are small, narrow or not: more stretches at once keep workers from waiting.
+    # Where reading is work, a job is a stretch with all its tasks; otherwise it is one task. Few
+    # questions have small tallies: more stretches at once keep workers from waiting.
     at_first = 1
     if rows.read_once:
-        at_first = effective_n_jobs(n_jobs) * max(1, TASK_QUESTIONS // len(questions))
-    with bar, limit_threads(payload, sides, n_jobs), workers(n_jobs, hint) as run:
+        at_first = effective_n_jobs(session.n_jobs) * max(1, TASK_QUESTIONS // len(asks))
+    threads = limit_threads(payload, sides, session.n_jobs)
+    with bar, threads, workers(session.n_jobs, hint) as run:
         for some in rounds(len(stretches), at_first):
-            answers: dict[tuple[int, int], list[Tally]] = {}
+            answers: dict[tuple[int, int], list[Any]] = {}
             jobs = []
             for number in some:
                 numbers = stretches[number].numbers
-                known = _recall(checkpoint, stage, numbers, len(tasks))
-                answers |= known
-                bar.update(len(known) * per_tile)
-                missing = [k for k in range(len(tasks)) if (numbers[-1], k) not in known]
+                stored = _recall(session, statistic, stage, numbers, len(tasks))
+                answers |= stored
+                bar.update(len(stored) * per_tile)
+                missing = [k for k in range(len(tasks)) if (numbers[-1], k) not in stored]
                 together = [missing] if rows.read_once else [[k] for k in missing]
                 jobs += [(number, of_job) for of_job in together if of_job]
             calls = (
@@ -125,9 +153,8 @@ def _pass(
                     payload,
                     job,
                     stretches[number],
-                    [[questions[i] for i in tasks[k]] for k in of_job],
-                    [[windows[i] for i in tasks[k]] for k in of_job],
-                    room,
+                    [[asks[i] for i in tasks[k]] for k in of_job],
+                    [[focus[i] for i in tasks[k]] for k in of_job],
                 )
                 for job, (number, of_job) in enumerate(jobs)
             )
@@ -137,31 +164,37 @@ def _pass(
                     for k, tallies in zip(of_job, by_task, strict=True):
                         answers[tile, k] = tallies
                         if checkpoint is not None:
-                            checkpoint.put(stage, tile, k, pack(tallies))
+                            checkpoint.put(stage, tile, k, statistic.pack(tallies))
                 if checkpoint is not None:
                     checkpoint.commit()
                 bar.update(len(by_tile) * len(of_job) * per_tile)
             for tile, k in sorted(answers):
-                for i, own in zip(tasks[k], answers[tile, k], strict=True):
-                    seen[i].append(own)
+                for i, tally in zip(tasks[k], answers[tile, k], strict=True):
+                    seen[i].append(tally)
             if len(seen[0]) >= NARROWED_TILES:
-                seen = [[merged(q, own, room)] for q, own in zip(questions, seen, strict=True)]
-            windows = [(own[0].delta.window, own[0].rho.window) for own in seen]
-    return [merged(q, own, room) for q, own in zip(questions, seen, strict=True)]
+                seen = [
+                    [statistic.merge(ask.question, tallies, start)]
+                    for ask, tallies in zip(asks, seen, strict=True)
+                ]
+            focus = [statistic.refocus(start, tallies[0]) for tallies in seen]
+    return [
+        statistic.merge(ask.question, tallies, start)
+        for ask, tallies in zip(asks, seen, strict=True)
+    ]
 
 
 def _recall(
-    checkpoint: Checkpoint | None, stage: str, numbers: range, n_tasks: int
-) -> dict[tuple[int, int], list[Tally]]:
-    """What a checkpoint knows of a stretch: a task's answers on all of its tiles, or none."""
-    known: dict[tuple[int, int], list[Tally]] = {}
-    if checkpoint is None:
+    session: Session, statistic: Statistic, stage: str, numbers: range, n_tasks: int
+) -> dict[tuple[int, int], list[Any]]:
+    """The stored answers of a stretch: those of a task on all of its tiles, or none."""
+    known: dict[tuple[int, int], list[Any]] = {}
+    if session.checkpoint is None:
         return known
     for k in range(n_tasks):
-        stored = [checkpoint.get(stage, tile, k) for tile in numbers]
+        stored = [session.checkpoint.get(stage, tile, k) for tile in numbers]
         if all(one is not None for one in stored):
             known |= {
-                (tile, k): unpack(one)
+                (tile, k): statistic.unpack(one)
                 for tile, one in zip(numbers, stored, strict=True)
                 if one is not None
             }
@@ -183,10 +216,10 @@ def rounds(n: int, at_first: int) -> Iterator[list[int]]:
         start = stop
 
 
-def _tasks(questions: Sequence[Question]) -> Iterator[list[int]]:
+def _tasks(asks: Sequence[Ask]) -> Iterator[list[int]]:
     by_base: dict[Side, list[int]] = {}
-    for number, question in enumerate(questions):
-        by_base.setdefault(question.contrast.base, []).append(number)
+    for number, (_, contrast) in enumerate(asks):
+        by_base.setdefault(contrast.base, []).append(number)
     for numbers in by_base.values():
         for start in range(0, len(numbers), TASK_QUESTIONS):
             yield numbers[start : start + TASK_QUESTIONS]
@@ -196,27 +229,27 @@ def _answer(
     payload: Payload,
     job: int,
     stretch: Stretch,
-    tasks: Sequence[Sequence[Question]],
-    windows: Sequence[Sequence[Windows]],
-    room: float,
-) -> tuple[int, list[list[list[Tally]]]]:
-    """One job: read the tiles of a stretch, and say for each what it says about some tasks."""
-    evaluation, shared = open_payload(payload)
+    tasks: Sequence[Sequence[Ask]],
+    focus: Sequence[Sequence[Any]],
+) -> tuple[int, list[list[list[Any]]]]:
+    """One job: read the tiles of a stretch, and tally each for some tasks."""
+    evaluation, statistic, shared = open_payload(payload)
     _keep_memory()
     return job, [
         [
-            _tallies(evaluation, tile, task, own, room)
-            for task, own in zip(tasks, windows, strict=True)
+            _tallies(evaluation, tile, statistic, task, of_task)
+            for task, of_task in zip(tasks, focus, strict=True)
         ]
         for tile in stretch.tiles(shared)
     ]
 
 
 def _keep_memory() -> None:
-    """Let the C library keep what the arrays of one question or polyline free, for the next.
+    """Let malloc keep freed arrays for the next question.
 
-    It returns memory to the system beyond twice the largest block that it was ever given back, and
-    to get it again costs more than the arithmetic. This block is never touched: it takes no memory.
+    Freeing one large block raises malloc's trim threshold, so later arrays are reused instead of
+    being returned to the system, which costs more than the arithmetic. The block is never touched:
+    it takes no memory.
     """
     np.empty(KEPT_BYTES, dtype=np.uint8)
 
@@ -224,37 +257,37 @@ def _keep_memory() -> None:
 def _tallies(
     evaluation: Evaluation,
     tile: Tile,
-    questions: Sequence[Question],
-    windows: Sequence[Windows],
-    room: float,
-) -> list[Tally]:
+    statistic: Statistic,
+    asks: Sequence[Ask],
+    focus: Sequence[Any],
+) -> list[Any]:
     """What one tile says about some questions of one base."""
-    answers: dict[int, Tally] = {}
-    of_ignored: dict[Any, Tally] = {}
-    for number, losses in _losses(evaluation, tile, questions):
-        question, own = questions[number], windows[number]
+    answers: dict[int, Any] = {}
+    of_ignored: dict[Any, Any] = {}
+    for number, losses in _losses(evaluation, tile, asks):
+        question = asks[number].question
         if losses.full is not losses.base:
-            answers[number] = tally(question, losses, own, room)
+            answers[number] = statistic.tally(question, losses, focus[number])
             continue
         # Features that the model ignores all have the same answer.
-        alike = question.part, question.contrast.beta, question.ranks, question.only_beta_max, own
+        alike = question.part, question.n, question.contrast.beta, focus[number]
         if alike not in of_ignored:
-            of_ignored[alike] = tally(question, losses, own, room)
+            of_ignored[alike] = statistic.tally(question, losses, focus[number])
         answers[number] = of_ignored[alike]
-    return [answers[number] for number in range(len(questions))]
+    return [answers[number] for number in range(len(asks))]
 
 
 def _losses(
-    evaluation: Evaluation, tile: Tile, questions: Sequence[Question]
+    evaluation: Evaluation, tile: Tile, asks: Sequence[Ask]
 ) -> Iterator[tuple[int, Losses]]:
     """The losses that each question compares; all questions have the same base."""
-    signed = not evaluation.nonnegative and all(q.contrast.beta == 0 for q in questions)
-    prediction = evaluation.predictions.one(tile, questions[0].contrast.base)
+    signed = not evaluation.nonnegative and all(q.contrast.beta == 0 for q, _ in asks)
+    prediction = evaluation.predictions.one(tile, asks[0].routed.base)
     base = Base(evaluation, tile, prediction, signed)
     by_full: dict[Side, list[int]] = {}
-    for number, question in enumerate(questions):
-        by_full.setdefault(question.contrast.full, []).append(number)
+    for number, (_, contrast) in enumerate(asks):
+        by_full.setdefault(contrast.full, []).append(number)
     for side, full in evaluation.predictions(tile, list(by_full)):
         numbers = by_full[side]
-        parts = [questions[number].part for number in numbers]
+        parts = [asks[number].question.part for number in numbers]
         yield from zip(numbers, base.against(full, parts), strict=True)

@@ -1,73 +1,56 @@
-"""The public call: settle what is asked, run the procedure on every part of the rows, report."""
+"""The public call: check what is asked, run the procedure on every part of the rows, report."""
 
 from __future__ import annotations
 
 import os
-import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import partial
 from typing import Any, Literal, TypedDict, Unpack, overload
 
-import numpy as np
-
-from sfit._arguments import (
-    as_seed,
-    check_betas,
-    check_callable,
-    check_choice,
-    check_flag,
-    check_jobs,
-    check_level,
-    check_validation,
-    check_whole,
-    warn_of_order,
-)
-from sfit._beta import MAX_BETA, N_MODELS, choose_on, set_aside
-from sfit._checkpoint import Checkpoint, opened_for
-from sfit._differences import Evaluation
-from sfit._engine import gather
+from sfit._arguments import check_validation, warn_of_order
+from sfit._beta import choose_for
+from sfit._checkpoint import opened_for
+from sfit._contrast import Evidence
+from sfit._engine import measure
 from sfit._features import positions_of
-from sfit._multiplicity import CORRECTIONS
 from sfit._partitioned import PartitionedResult
 from sfit._partners import Partners, check_partners, find_partners
-from sfit._procedure import Outcome, Plan, sfit
-from sfit._result import Settings, SFITResult
-from sfit._sign_test import INTERVALS, Ranks, ranks, too_few_rows
-from sfit._tally import Question
-from sfit._versions import versions
-from sfit.exceptions import ArgumentError, DataError, SFITWarning
+from sfit._procedure import Design, Outcome, follow
+from sfit._request import Request
+from sfit._result import BetaChoice, Settings, SFITResult
+from sfit._session import Session
+from sfit._sign_statistic import SignTest
+from sfit.exceptions import ArgumentError, DataError
 from sfit.problem import Problem, pose
 from sfit.problem._reference import describe_reference
 
 
 class Options(TypedDict, total=False):
-    """What can be asked for beside `by`, which decides what type checkers are told is returned."""
+    """All options except `by`, which selects the return type. For type checkers and editors."""
 
+    test: Literal["sign"] | SignTest
     features: Sequence[Any] | None
     loss: str | Callable[[Any, Any], Any]
     alpha: float
-    beta: float | Sequence[float] | Literal["auto"]
+    beta: float | Sequence[float] | Literal["auto"] | None
     max_order: int
     correction: str | None
-    interval: str
     reference: Any
     groups: Mapping[str, Sequence[Any]] | None
     always_on: Sequence[Any]
     given: Sequence[Any] | str
+    sample_weight: None
     partners: Partners
     n_partners: int | None
     exhaustive: bool
     strict: bool
     fast: bool
-    validation: tuple[Any, Any] | None
-    validation_fraction: float
-    random_model: Callable[[np.random.Generator], Any] | None
     n_jobs: int | None
     progress: bool
     checkpoint: str | os.PathLike[str] | None
     checkpoint_key: str | None
     random_state: Any
-    sample_weight: None
 
 
 @overload
@@ -87,32 +70,29 @@ def feature_significance(
     X: Any,
     y: Any,
     *,
+    test: Literal["sign"] | SignTest = "sign",
     features: Sequence[Any] | None = None,
     loss: str | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
-    beta: float | Sequence[float] | Literal["auto"] = 0.01,
+    beta: float | Sequence[float] | Literal["auto"] | None = None,
     max_order: int = 1,
     correction: str | None = None,
-    interval: str = "exact",
     reference: Any = "mean",
     groups: Mapping[str, Sequence[Any]] | None = None,
     always_on: Sequence[Any] = (),
     given: Sequence[Any] | str = (),
     by: Any = None,
+    sample_weight: None = None,
     partners: Partners = "auto",
     n_partners: int | None = None,
     exhaustive: bool = False,
     strict: bool = False,
     fast: bool = True,
-    validation: tuple[Any, Any] | None = None,
-    validation_fraction: float = 0.5,
-    random_model: Callable[[np.random.Generator], Any] | None = None,
     n_jobs: int | None = None,
     progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_key: str | None = None,
     random_state: Any = None,
-    sample_weight: None = None,
 ) -> SFITResult | PartitionedResult:
     r"""Test which features a fitted model really uses, without refitting it.
 
@@ -133,6 +113,8 @@ def feature_significance(
     y : array of shape (n,) or (n, outputs), or str
         What was observed, or the name of its column in `X` (always, where rows are read). Rows are
         matched by position, whatever their index says.
+    test : "sign" or SignTest, default="sign"
+        The sign test of the paper; `SignTest` holds its options.
     features : sequence of names, optional
         The columns that go to the model. By default the model's own names, else all columns but
         those of `y` and `by`.
@@ -142,16 +124,15 @@ def feature_significance(
         regression and the log loss for classification, where `y` comes as class numbers.
     alpha : float, default=0.05
         Level of every test.
-    beta : float, sequence of floats or "auto", default=0.01
-        The smallest relative improvement of the loss that counts; one number, or one per order.
-        `"auto"` chooses it on `validation`, or on a part of the rows that is then not tested, by
-        tests of single features over none, whatever is `given`.
+    beta : float, sequence of floats or "auto", optional
+        The smallest relative improvement of the loss that counts; one number, or one per order. By
+        default 0.01. `"auto"` chooses it by tests of single features over none, whatever is
+        `given`: on the validation rows of `SignTest`, or on a part of the rows, which is then not
+        tested.
     max_order : int, default=1
         Sets of up to so many features are tested, as long as something is left to find.
     correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, default=None
         Correction for the number of sets, within each order.
-    interval : {"exact", "asymptotic"}, default="exact"
-        Interval of the median: with guaranteed coverage, or as printed in the paper.
     reference : str, number, mapping, row or data set, default="mean"
         What hidden features are frozen at: `"mean"`, `"median"` or `"mode"` of the rows, a number,
         a mapping by column (others: mean), one value per column, or a data set, whose means are
@@ -164,6 +145,8 @@ def feature_significance(
         Features that are revealed on both sides of every comparison. `"rest"`: all the others.
     by : "class", str or array of shape (n,), optional
         Run the whole procedure for each class, each value of a column, or each label.
+    sample_weight : None
+        Not supported: the sign test counts rows, and a count has no weights.
     partners : {"auto", "all"}, mapping or callable, default="auto"
         Which features to try together, in what order: by the structure of the model where it is
         known, all, or the user's own ``feature -> candidates``.
@@ -177,13 +160,6 @@ def feature_significance(
         Use what is known of the model's structure to predict less, to the same result: for trees to
         the bit, for networks but for rounding, where a count may differ by a row in 100,000. False
         asks the model itself for every distinct row.
-    validation : tuple (X, y), optional
-        Rows on which `beta="auto"` chooses beta; refused with any other beta.
-    validation_fraction : float, default=0.5
-        Otherwise, the share of the rows set aside for that.
-    random_model : callable, optional
-        ``rng -> model``: draws the random models for `beta="auto"`. By default copies of the model
-        with random parameters. Refused with any other beta.
     n_jobs : int, optional
         Number of joblib workers; threads, unless `joblib.parallel_config` says otherwise. A model
         that two threads must not ask at once needs 1, the default.
@@ -197,8 +173,6 @@ def feature_significance(
         of their own (a callable has none): change it when they change.
     random_state : int or Generator, optional
         Seed for `beta="auto"`; nothing else is random.
-    sample_weight : None
-        Not supported: the sign test counts rows, and a count has no weights.
 
     Returns
     -------
@@ -232,255 +206,129 @@ def feature_significance(
     >>> result.significant
     {1: [('X1',), ('X3',)], 2: [('X1', 'X2'), ('X4', 'X5')]}
     """
-    started = time.perf_counter()
-    if sample_weight is not None:
-        raise ArgumentError(
-            "sample_weight is not supported: the sign test counts rows, and its exactness rests on "
-            "each row counting once. Test a resampled set, or parts of the rows with by=."
-        )
-    check_level(alpha, "alpha")
-    check_whole(max_order, "max_order", most=1_000)
-    check_whole(n_partners, "n_partners", optional=True)
-    check_choice(correction, "correction", CORRECTIONS)
-    check_choice(interval, "interval", INTERVALS)
-    for flag, argument in (
-        (exhaustive, "exhaustive"),
-        (strict, "strict"),
-        (fast, "fast"),
-        (progress, "progress"),
-    ):
-        check_flag(flag, argument)
-    check_jobs(n_jobs)
-    check_callable(random_model, "random_model")
-    seed = as_seed(random_state)
-    rest = isinstance(given, str) and given == "rest"
-    if rest and max_order != 1:
-        raise ArgumentError(f"given='rest' has one order only; got max_order={max_order!r}.")
-    betas = check_betas(beta, max_order)
-    if betas is not None:
-        for value, argument in ((validation, "validation"), (random_model, "random_model")):
-            if value is not None:
-                raise ArgumentError(
-                    f"{argument} serves beta='auto' only, but beta is {beta!r}: leave {argument} "
-                    "out, or pass beta='auto'."
-                )
-    check_level(validation_fraction, "validation_fraction")
-    asked = {
-        "features": features,
-        "loss": loss,
-        "reference": reference,
-        "groups": groups,
-        "always_on": always_on,
-    }
+    request = Request.checked(**locals())
+    session = Session.of(request)
     warn_of_order(X, y, "y")
     warn_of_order(X, by, "by")
-    problem = pose(model, X, y, by=by, **asked)
-    names = problem.features.names
-    if rest and "rest" in names:
-        raise ArgumentError(
-            "given='rest' asks for all the other features, but there is a feature 'rest' as well: "
-            "pass given=['rest'] for that one, or rename it."
-        )
-    fixed = frozenset() if rest else frozenset(positions_of(given, names, "given"))
-    if len(fixed) == len(names):
-        raise ArgumentError("given names every feature: there is none left to test.")
-    candidates = check_partners(partners, names)
-
-    held_out = None
-    if betas is None and validation is not None:
-        asked["features"] = problem.asked["features"]
-        pair = check_validation(validation)
-        warn_of_order(*pair, "validation[1]", "validation[0]")
-        try:
-            held_out = pose(model, *pair, **asked)
-        except (ArgumentError, DataError) as error:
-            # They speak of X and y, of which there are two here.
-            raise type(error)(f"validation: {error}") from error
-        if held_out.features.names != names:
-            raise ArgumentError(
-                f"validation has the features {held_out.features.names!r}, but X has {names!r}."
-            )
-    told = {
-        "loss": loss,
-        "alpha": alpha,
-        "beta": beta,
-        "max_order": max_order,
-        "correction": correction,
-        "interval": interval,
-        "given": given,
-        "by": by if isinstance(by, str) else by is not None,
-        "partners": candidates,
-        "n_partners": n_partners,
-        "exhaustive": exhaustive,
-        "strict": strict,
-        "fast": fast,
-        "validation_fraction": validation_fraction,
-        "random_model": random_model,
-        "random_state": None if random_state is None else seed,
-    }
-    choice = None
-    with opened_for(checkpoint, checkpoint_key, told, problem, held_out) as saved:
-        if saved is not None and random_state is None:
-            seed = saved.first_drawn("seed", seed)
-        if betas is None:
-            if held_out is None:
-                held_out, problem = set_aside(problem, validation_fraction, seed)
-            choice = choose_on(
-                held_out,
-                alpha=alpha,
-                n_models=N_MODELS,
-                grid=None,
-                max_beta=MAX_BETA,
-                random_model=random_model,
-                seed=seed,
-                fast=fast,
-                n_jobs=n_jobs,
-                progress=progress,
-                checkpoint=saved,
-            )
-            betas = (choice.beta,) * max_order
-
-        tested = problem.features.everything - fixed
-        structure = problem.view.structure if max_order > 1 else None
-        plan = Plan(
-            features=problem.features,
-            given=fixed,
-            rest=rest,
-            alpha=alpha,
-            betas=betas,
-            max_order=max_order,
-            correction=correction,
-            partners=find_partners(candidates, n_partners, problem.features, structure, tested),
-            exhaustive=exhaustive,
-            strict=strict,
-        )
+    problem = pose(model, X, y, by=by, **request.subject)
+    design = design_of(request, problem)
+    validation = validation_of(request, problem, model)
+    identity = request.identity()
+    with opened_for(
+        checkpoint, checkpoint_key, identity, problem, validation
+    ) as session.checkpoint:
+        choice = None
+        if request.betas is None:
+            choice, problem = choose_for(request, problem, validation, session)
+            design = replace(design, betas=(choice.beta,) * request.max_order)
         sizes = problem.rows.sizes()
-        levels = [ranks(n, alpha, interval) for n in sizes]
-        few = [too_few_rows(n, alpha, level) for n, level in zip(sizes, levels, strict=True)]
-        for warning in dict.fromkeys(text for texts in few for text in texts):
-            warnings.warn(warning, SFITWarning, stacklevel=2)
-        evaluation = problem.evaluation(fast)
-        outcomes = run_procedures(
-            plan, problem, evaluation, levels, n_jobs=n_jobs, progress=progress, checkpoint=saved
-        )
-    for warning in dict.fromkeys(text for _, texts in outcomes for text in texts):
-        warnings.warn(warning, SFITWarning, stacklevel=2)
-
-    general = list(problem.caveats)
-    if correction is not None and max_order > 1:
-        general.append(
-            "which sets are tested at order 2 and above depends on earlier decisions on the same "
-            "rows: there the correction holds only given those."
-        )
-    run = {
-        "versions": versions(),
-        "seconds": time.perf_counter() - started,
-        "stages": evaluation.stages,
-    }
-    results = []
-    for (outcome, caveats), level, sparse in zip(outcomes, levels, few, strict=True):
-        tests, gates = outcome
-        settings = Settings(
-            test="SFIT (Horel and Giesecke)",
-            loss=problem.loss.name,
-            alpha=float(alpha),
-            beta=betas,
-            max_order=int(max_order),
-            correction=correction,
-            interval=interval,
-            coverage=level.coverage,
-            reference=describe_reference(reference),
-            reference_origin=problem.features.origin,
-            space=problem.features.space,
-            given=("rest",) if rest else problem.features.named(fixed),
-            always_on=problem.always_on,
-            partners=partners if isinstance(partners, str) else "given",
-            n_partners=n_partners,
-            exhaustive=bool(exhaustive),
-            strict=bool(strict),
-        )
-        results.append(
-            SFITResult(
-                tests=tuple(tests),
-                gates=tuple(gates),
-                feature_names=problem.features.named(tested),
-                settings=settings,
-                caveats=(*general, *sparse, *caveats),
-                beta_choice=choice,
-                run=run,
-            )
-        )
+        session.warn(*(text for n in sizes for text in design.statistic.too_few(n)))
+        evaluation = problem.evaluation(request.fast, session.warn)
+        answer = partial(measure, evaluation, statistic=design.statistic, session=session)
+        outcomes = follow(design, sizes, answer, session.warn)
+    results = report(request, problem, design, outcomes, choice, session)
     if by is None:
         return results[0]
     label = by if isinstance(by, str) else "part"
     return PartitionedResult(tuple(zip(problem.rows.parts, results, strict=True)), label)
 
 
-def run_procedures(
-    plan: Plan,
-    problem: Problem,
-    evaluation: Evaluation,
-    levels: Sequence[Ranks],
-    *,
-    n_jobs: int | None,
-    progress: bool,
-    checkpoint: Checkpoint | None = None,
-) -> list[tuple[Outcome, tuple[str, ...]]]:
-    """One procedure per part of the rows, in step: each side is predicted once for all of them.
+def design_of(request: Request, problem: Problem) -> Design:
+    """What is asked of every part of the rows; without betas where these are still to be chosen."""
+    features = problem.features
+    if request.given_rest and "rest" in features.names:
+        raise ArgumentError(
+            "given='rest' asks for all the other features, but there is a feature 'rest' as well: "
+            "pass given=['rest'] for that one, or rename it."
+        )
+    given = [] if request.given_rest else positions_of(request.given, features.names, "given")
+    if len(given) == len(features.names):
+        raise ArgumentError("given names every feature: there is none left to test.")
+    candidates = check_partners(request.partners, features.names)
+    tested = features.everything - set(given)
+    partners = {}
+    if request.max_order > 1:
+        structure = problem.view.structure
+        partners = find_partners(candidates, request.n_partners, features, structure, tested)
+    return Design(
+        features=features,
+        statistic=request.test.at(request.alpha),
+        given=frozenset(given),
+        rest=request.given_rest,
+        alpha=request.alpha,
+        betas=request.betas or (),
+        max_order=request.max_order,
+        correction=request.correction,
+        partners=partners,
+        exhaustive=request.exhaustive,
+        strict=request.strict,
+    )
 
-    Each comes with the caveats that its evidence calls for.
-    """
-    rows = problem.rows
-    sizes = rows.sizes()
-    procedures = [sfit(plan) for _ in sizes]
-    asked = {part: next(procedure) for part, procedure in enumerate(procedures)}
-    outcomes: dict[int, Outcome] = {}
-    caveats: dict[int, tuple[str, ...]] = {}
-    while asked:
-        questions = [
-            Question(contrast, part, sizes[part], levels[part])
-            for part, contrasts in asked.items()
-            for contrast in contrasts
-        ]
-        first = questions[0].contrast
-        label = "gate" if first.role == "gate" else f"order {first.order}"
-        answers = iter(
-            gather(
-                evaluation,
-                rows,
-                questions,
-                n_jobs=n_jobs,
-                progress=progress,
-                label=label,
-                checkpoint=checkpoint,
+
+def validation_of(request: Request, problem: Problem, model: Any) -> Problem | None:
+    """The user's validation rows, for ``beta="auto"``; None where there are none."""
+    if request.test.validation is None:
+        return None
+    pair = check_validation(request.test.validation)
+    warn_of_order(*pair, "validation[1]", "validation[0]")
+    subject = request.subject | {"features": problem.asked["features"]}
+    try:
+        validation = pose(model, *pair, **subject)
+    except (ArgumentError, DataError) as error:
+        # The message names X and y, which could be either pair.
+        raise type(error)(f"validation: {error}") from error
+    names = problem.features.names
+    if validation.features.names != names:
+        raise ArgumentError(
+            f"validation has the features {validation.features.names!r}, but X has {names!r}."
+        )
+    return validation
+
+
+def report(
+    request: Request,
+    problem: Problem,
+    design: Design,
+    outcomes: Sequence[tuple[Outcome, Sequence[Evidence]]],
+    choice: BetaChoice | None,
+    session: Session,
+) -> list[SFITResult]:
+    """The frozen result of each part of the rows."""
+    features, statistic = problem.features, design.statistic
+    general = list(problem.caveats)
+    if request.correction is not None and request.max_order > 1:
+        general.append(
+            "which sets are tested at order 2 and above depends on earlier decisions on the same "
+            "rows: there the correction holds only given those."
+        )
+    # Fields of the same name are stored as they were asked for.
+    names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
+    asked = {name: getattr(request, name) for name in names} | {
+        "test": "SFIT (Horel and Giesecke)",
+        "loss": problem.loss.name,
+        "beta": design.betas,
+        "interval": statistic.interval,
+        "reference": describe_reference(request.reference),
+        "reference_origin": features.origin,
+        "space": features.space,
+        "given": ("rest",) if design.rest else features.named(design.given),
+        "always_on": problem.always_on,
+        "partners": request.partners if isinstance(request.partners, str) else "given",
+    }
+    results, run = [], session.run()
+    for (tests, gates), evidence in outcomes:
+        n = evidence[0].n
+        few, stuck = statistic.too_few(n), statistic.cannot_reject(evidence, problem.loss.name)
+        session.warn(*stuck)
+        results.append(
+            SFITResult(
+                tests=tuple(tests),
+                gates=tuple(gates),
+                feature_names=features.named(design.tested),
+                settings=Settings(**asked, coverage=statistic.ranks(n).coverage),
+                caveats=(*general, *few, *stuck),
+                beta_choice=choice,
+                run=run,
             )
         )
-        previous, asked = asked, {}
-        for part, contrasts in previous.items():
-            evidence = [next(answers) for _ in contrasts]
-            if part not in caveats:
-                caveats[part] = _no_room_to_improve(
-                    max(one.n_improvable for one in evidence),
-                    levels[part].critical,
-                    sizes[part],
-                    evaluation.loss.name,
-                )
-            try:
-                asked[part] = procedures[part].send(evidence)
-            except StopIteration as stop:
-                outcomes[part] = stop.value
-    return [(outcomes[part], caveats[part]) for part in range(len(sizes))]
-
-
-def _no_room_to_improve(n_improvable: int, critical: int, n: int, loss: str) -> tuple[str, ...]:
-    if n_improvable >= critical or critical > n:
-        return ()
-    advice = (
-        "use a loss that grades predictions, such as 'log_loss'"
-        if loss == "zero_one"
-        else "choose another reference, for at this one the model is right about all other rows"
-    )
-    return (
-        f"the base has a loss above zero on {n_improvable:,} rows, and at least {critical:,} would "
-        f"have to improve, so that nothing can be significant: {advice}.",
-    )
+    return results

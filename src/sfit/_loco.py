@@ -7,49 +7,43 @@ them, and beta is 0; the sign test and the interval are those of SFIT.
 from __future__ import annotations
 
 import os
-import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy.typing as npt
 from joblib import delayed, effective_n_jobs, parallel_config
 
-from sfit._arguments import check_choice, check_flag, check_jobs, check_level, warn_of_order
+from sfit._arguments import warn_of_order
 from sfit._checkpoint import opened
-from sfit._contrast import Contrast, Evidence, Refit, Reveal, Side
-from sfit._engine import gather
-from sfit._features import group_columns, positions_of
+from sfit._contrast import Contrast, Evidence, Question, Refit, Reveal, Side
+from sfit._engine import measure
+from sfit._features import group_columns
 from sfit._jobs import workers
-from sfit._losses import check_loss
-from sfit._multiplicity import CORRECTIONS, adjust
+from sfit._multiplicity import adjust
 from sfit._payload import share
 from sfit._procedure import set_test
 from sfit._progress import progress_bar
 from sfit._refits import (
     ALL_FEATURES,
-    HeldTest,
     Kept,
     Refits,
-    StoredTest,
-    check_shape,
+    check_estimator,
     fit,
-    held_test,
     keep,
     leave_out,
     predictions_of,
     recall,
+    testing_rows,
+    training_rows,
 )
+from sfit._request import RefitRequest
 from sfit._result import Settings, SFITResult
-from sfit._sign_test import INTERVALS, p_value, ranks, too_few_rows
-from sfit._tally import Question
-from sfit._versions import versions
-from sfit.exceptions import ArgumentError, SFITWarning
-from sfit.problem import pose
+from sfit._session import Session
+from sfit._sign_statistic import SignStatistic, SignTest
+from sfit.exceptions import ArgumentError
+from sfit.problem import Problem, pose
 from sfit.restrict import Restricted, SidePredictions
-from sfit.rows import as_table, as_vector, column_names, select_columns
-from sfit.rows._store import open_store
 
 Array = npt.NDArray[Any]
 
@@ -65,7 +59,7 @@ def loco_significance(
     loss: str | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
     correction: str | None = None,
-    interval: str = "exact",
+    test: Literal["sign"] | SignTest = "sign",
     groups: Mapping[str, Sequence[Any]] | None = None,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -85,7 +79,7 @@ def loco_significance(
         `feature_significance`: then `y_test` is the name of a column, and `X_train` has names.
     features : sequence of names, optional
         The columns to use; by default all.
-    loss, alpha, correction, interval, groups : as in `feature_significance`
+    loss, alpha, correction, test, groups : as in `feature_significance`
         How the losses are compared.
     n_jobs : int, optional
         Number of joblib workers that refit side by side.
@@ -123,74 +117,59 @@ def loco_significance(
     >>> result.significant
     {1: [('X1',)]}
     """
-    started = time.perf_counter()
-    check_level(alpha, "alpha")
-    check_choice(correction, "correction", CORRECTIONS)
-    check_choice(interval, "interval", INTERVALS)
-    check_jobs(n_jobs)
-    check_flag(progress, "progress")
+    request = RefitRequest.checked(**locals())
+    session = Session.of(request)
     warn_of_order(X_train, y_train, "y_train", "X_train")
     warn_of_order(X_test, y_test, "y_test", "X_test")
-    if isinstance(estimator, type) or not (
-        hasattr(estimator, "fit") and hasattr(estimator, "get_params")
-    ):
-        raise ArgumentError(
-            "estimator must be an instance of a scikit-learn estimator, to be cloned and fitted; "
-            f"got {estimator!r}."
-        )
-    check_loss(loss)
-    train = as_table(X_train, "X_train")
-    check_shape("X_train", train)
-    names = column_names(train)
-    labels = list(names or (f"x{position}" for position in range(train.shape[1])))
-    numbers: Sequence[int] = range(len(labels)) if names is None else ()
-    if features is not None:
-        kept = positions_of(features, labels, "features", numbers)
-        train, labels = select_columns(train, kept), [labels[position] for position in kept]
-        numbers = kept if names is None else ()
-    target = as_vector(y_train, "y_train", train.shape[0])
-    test: HeldTest | StoredTest
-    if open_store(X_test) is None:
-        test = held_test(X_test, y_test, labels, names is not None, features)
-    elif names is None:
-        raise ArgumentError("X_train must have named columns where X_test is read piece by piece.")
-    else:
-        test = StoredTest(X_test, y_test, tuple(labels))
+    check_estimator(estimator)
+    train, target, labels, numbers = training_rows(X_train, y_train, features)
+    test_rows = testing_rows(X_test, y_test, train, labels, features)
     owners = group_columns(labels, groups, (), numbers)
     if len(owners) < 2:
         raise ArgumentError(
             "features must be at least two: leaving the only feature out leaves nothing to fit; "
             f"got {list(owners)!r}."
         )
+    full = pose(fit(estimator, train, target), **test_rows.whole(), loss=loss, groups=groups)
+    statistic = request.test.at(alpha)
+    caveats = statistic.too_few(len(full.rows))
+    session.warn(*caveats)
+    job = Refits(estimator, train, target, test_rows, loss)
+    evidence = compare_refits(job, list(owners.values()), full, statistic, request, session)
+    return _result(request, full, statistic, evidence, caveats, session)
 
-    model = fit(estimator, train, target)
-    full = pose(model, **test.whole(), loss=loss, groups=groups)
-    level = ranks(len(full.rows), alpha, interval)
-    caveats = too_few_rows(len(full.rows), alpha, level)
-    for caveat in caveats:
-        warnings.warn(caveat, SFITWarning, stacklevel=2)
-    evaluation = full.evaluation()
-    everything, n = Reveal(full.features.everything), len(full.rows)
-    contrasts = [
-        Contrast(frozenset({feature}), Refit(feature), everything) for feature in range(len(owners))
-    ]
-    answers: dict[int, Evidence] = {}
+
+def compare_refits(
+    job: Refits,
+    members: Sequence[Sequence[int]],
+    full: Problem,
+    statistic: SignStatistic,
+    request: RefitRequest,
+    session: Session,
+) -> list[tuple[Contrast, Evidence]]:
+    """Refit without each feature, and compare the losses; stored refits are not repeated."""
+    evaluation = full.evaluation(warn=session.warn)
+    everything = Reveal(full.features.everything)
+    answers: dict[int, tuple[Contrast, Evidence]] = {}
 
     def compare(feature: int, base: Sequence[Array], whole: Sequence[Array]) -> None:
-        question = Question(contrasts[feature], 0, n, level)
+        contrast = Contrast(frozenset({feature}), Refit(feature), everything)
         sides: dict[Side, Restricted] = {Refit(feature): Kept(base), everything: Kept(whole)}
         predictions = SidePredictions(full.view, full.features, prepared=sides)
         compared = replace(evaluation, predictions=predictions)
-        # Here, whatever the refits run on: nothing is predicted any more.
+        question = Question(contrast, 0, len(full.rows))
+        # In this process, whatever the refits run on: nothing is predicted any more.
         with parallel_config(backend="sequential"):
-            [answers[feature]] = gather(compared, full.rows, [question])
+            [found] = measure(compared, [question], "", statistic=statistic, session=Session())
+        answers[feature] = contrast, found
         bar.update()
 
-    members = list(owners.values())
-    job = Refits(estimator, train, target, test, loss)
-    told = {"the features": owners}
-    bar = progress_bar(total=len(members), desc="LOCO", shown=progress)
-    with bar, opened(checkpoint, checkpoint_key, told, job.fingerprint, job.data) as saved:
+    identity = {"the features": members}
+    bar = progress_bar(total=len(members), desc="LOCO", shown=request.progress)
+    opened_file = opened(
+        request.checkpoint, request.checkpoint_key, identity, job.fingerprint, job.data
+    )
+    with bar, opened_file as saved:
         # An estimator without a seed gives another model each time: the first one counts.
         whole = recall(saved, ALL_FEATURES)
         if whole is None:
@@ -198,34 +177,44 @@ def loco_significance(
             keep(saved, ALL_FEATURES, whole)
         left = []
         for feature in range(len(members)):
-            known = recall(saved, feature)
-            if known is None:
+            stored = recall(saved, feature)
+            if stored is None:
                 left.append(feature)
             else:
-                compare(feature, known, whole)
-        payload, hint = share(job, job, "threads" if effective_n_jobs(n_jobs) == 1 else "processes")
+                compare(feature, stored, whole)
+        alone = effective_n_jobs(request.n_jobs) == 1
+        payload, hint = share(job, job, "threads" if alone else "processes")
         calls = (delayed(leave_out)(payload, feature, members[feature]) for feature in left)
-        with workers(n_jobs, hint) as answers_to:
-            for feature, found in answers_to(calls):
-                keep(saved, feature, found)
-                compare(feature, found, whole)
+        with workers(request.n_jobs, hint) as refits:
+            for feature, predicted in refits(calls):
+                keep(saved, feature, predicted)
+                compare(feature, predicted, whole)
+    return [answers[feature] for feature in range(len(members))]
 
-    evidence = [answers[feature] for feature in range(len(members))]
-    p_values = p_value([one.n_positive for one in evidence], [one.n for one in evidence])
-    adjusted = adjust(p_values, correction)
+
+def _result(
+    request: RefitRequest,
+    full: Problem,
+    statistic: SignStatistic,
+    compared: Sequence[tuple[Contrast, Evidence]],
+    caveats: tuple[str, ...],
+    session: Session,
+) -> SFITResult:
+    p_values = statistic.p_values([evidence for _, evidence in compared])
+    adjusted = adjust(p_values, request.correction)
     tests = tuple(
-        set_test(full.features, contrast, one, p, q, alpha)
-        for contrast, one, p, q in zip(contrasts, evidence, p_values, adjusted, strict=True)
+        set_test(full.features, contrast, evidence, p, q, request.alpha)
+        for (contrast, evidence), p, q in zip(compared, p_values, adjusted, strict=True)
     )
     settings = Settings(
         test="LOCO (Lei et al.)",
         loss=full.loss.name,
-        alpha=float(alpha),
+        alpha=float(request.alpha),
         beta=(0.0,),
         max_order=1,
-        correction=correction,
-        interval=interval,
-        coverage=level.coverage,
+        correction=request.correction,
+        interval=statistic.interval,
+        coverage=statistic.ranks(len(full.rows)).coverage,
         reference="none",
         reference_origin="refits",
         space="original",
@@ -236,5 +225,5 @@ def loco_significance(
         exhaustive=False,
         strict=False,
     )
-    run = {"versions": versions(), "seconds": time.perf_counter() - started}
+    run = session.run()
     return SFITResult(tests, (), full.features.names, settings, caveats, run=run)

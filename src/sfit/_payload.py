@@ -45,13 +45,14 @@ State of the process, because nothing else outlives a task in a worker of every 
 
 
 def make_payload(
-    evaluation: Evaluation, of_rows: Any, sides: Set[Side]
+    evaluation: Evaluation, statistic: Any, sides: Set[Side]
 ) -> tuple[Payload, dict[str, str]]:
-    """The payload for questions about some sides, and what to tell joblib."""
-    here = evaluation, of_rows
+    """The payload for questions about some sides, and joblib's hint for it."""
+    of_rows = evaluation.rows.shared
+    here = evaluation, statistic, of_rows
     if evaluation.predictions.view.threads_only:
         return Shared(here), {"require": "sharedmem"}
-    return share(here, (_light(evaluation, sides), of_rows))
+    return share(here, (_light(evaluation, sides), statistic, of_rows))
 
 
 def share(here: Any, sent: Any, prefer: str = "threads") -> tuple[Payload, dict[str, str]]:
@@ -102,4 +103,5 @@ def _light(evaluation: Evaluation, sides: Set[Side]) -> Evaluation:
     if len(prepared) == len(sides):
         # No side asks the model, so that nothing misses it.
         light = replace(light, view=None)  # type: ignore[arg-type]
-    return replace(evaluation, predictions=light)
+    # A job brings its own rows.
+    return replace(evaluation, predictions=light, rows=None)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from sfit._checkpoint import Checkpoint
 from sfit._contrast import Reveal
 from sfit._features import positions_in, positions_of
 from sfit._payload import Payload, open_payload
-from sfit.exceptions import DataError, ModelError
+from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models._fingerprint import stable_hash
 from sfit.problem import Problem, pose
 from sfit.restrict import Prediction, SidePredictions
@@ -171,7 +171,46 @@ def fit(estimator: Any, table: Table, target: Any) -> Any:
         ) from error
 
 
-def held_test(
+def check_estimator(estimator: Any) -> None:
+    """Refuse what cannot be cloned and fitted."""
+    if isinstance(estimator, type) or not (
+        hasattr(estimator, "fit") and hasattr(estimator, "get_params")
+    ):
+        raise ArgumentError(
+            "estimator must be an instance of a scikit-learn estimator, to be cloned and fitted; "
+            f"got {estimator!r}."
+        )
+
+
+def training_rows(
+    X_train: Any, y_train: Any, features: Sequence[Any] | None
+) -> tuple[Table, Any, list[str], Sequence[int]]:
+    """The table to fit on, its target, the labels of its columns, and their numbers if unnamed."""
+    train = as_table(X_train, "X_train")
+    check_shape("X_train", train)
+    names = column_names(train)
+    labels = list(names or (f"x{position}" for position in range(train.shape[1])))
+    numbers: Sequence[int] = range(len(labels)) if names is None else ()
+    if features is not None:
+        kept = positions_of(features, labels, "features", numbers)
+        train, labels = select_columns(train, kept), [labels[position] for position in kept]
+        numbers = kept if names is None else ()
+    return train, as_vector(y_train, "y_train", train.shape[0]), labels, numbers
+
+
+def testing_rows(
+    X_test: Any, y_test: Any, train: Table, labels: list[str], features: Sequence[Any] | None
+) -> HeldTest | StoredTest:
+    """The rows to compare losses on, in memory or read piece by piece."""
+    named = column_names(train) is not None
+    if open_store(X_test) is None:
+        return _held_test(X_test, y_test, labels, named, features)
+    if not named:
+        raise ArgumentError("X_train must have named columns where X_test is read piece by piece.")
+    return StoredTest(X_test, y_test, tuple(labels))
+
+
+def _held_test(
     X_test: Any, y_test: Any, labels: Sequence[str], named: bool, features: Sequence[Any] | None
 ) -> HeldTest:
     whole = as_table(X_test, "X_test")

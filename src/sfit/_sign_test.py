@@ -8,6 +8,7 @@ models nor data. Ranks are 1-based, as in the paper: d_(1) is the smallest diffe
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,7 @@ def exact_rank(n: int, alpha: float) -> int:
     return k
 
 
+@lru_cache(maxsize=1024)
 def ranks(n: int, alpha: float, interval: str = "exact") -> Ranks:
     """Ranks of the interval ends, the one-sided bound and the critical count.
 

@@ -39,7 +39,7 @@ def every_option(model: Any, X: pd.DataFrame, y: pd.Series[float]) -> sfit.SFITR
         beta=(0.01, 0.001),
         max_order=2,
         correction=None,
-        interval="asymptotic",
+        test=sfit.SignTest(interval="asymptotic"),
         reference={"a": 0.0},
         groups={"pair": ["b", "c"]},
         always_on=["one"],

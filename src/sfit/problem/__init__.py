@@ -6,8 +6,7 @@ of at most 256 rows before the real work starts.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +17,8 @@ from sfit._contrast import Reveal, Side
 from sfit._differences import Evaluation
 from sfit._features import Features, constant_features, group_columns, positions_of, shorten
 from sfit._losses import Loss, check_loss, choose_loss
-from sfit.exceptions import ArgumentError, DataError, ModelError, SFITWarning
+from sfit._warn import warn_user
+from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import Dense, ModelView, Trees, as_view
 from sfit.models._network import computed_in
 from sfit.problem._columns import asides, column_or_vector, used_columns
@@ -58,7 +58,7 @@ class Problem:
         problem = pose(model, **self.asked)
         return problem if self.rows.chosen is None else problem.subset(self.rows.chosen)
 
-    def evaluation(self, fast: bool = True) -> Evaluation:
+    def evaluation(self, fast: bool = True, warn: Callable[[str], None] = warn_user) -> Evaluation:
         """How sides are predicted and compared, after a look at the model's output on a probe."""
         first = self.rows.first
         numbers = None if first.numbers is None else first.numbers[:PROBE_ROWS]
@@ -73,12 +73,10 @@ class Problem:
         again = direct.one(head, side).by_row()
         differ = (again != output).reshape(len(head), -1).any(axis=1)
         if differ.any():
-            warnings.warn(
+            warn(
                 "the model's predictions differ from call to call, for "
                 f"{100 * differ.mean():.3g}% of {len(head)} rows: what they differ "
-                "by counts as rounding, and hides features.",
-                SFITWarning,
-                stacklevel=3,
+                "by counts as rounding, and hides features."
             )
         unit = float(np.finfo(output.dtype).eps)
         structure = self.view.structure
@@ -92,18 +90,17 @@ class Problem:
             noise = 0.0
             doubt = base_of_dummies(structure, self.features, first.X)
             if doubt:
-                warnings.warn(doubt, SFITWarning, stacklevel=3)
+                warn(doubt)
         else:
             noise = rounding_noise(self.view, self.features, head)
         if noise > unit**0.5 * np.abs(output).max() and not differ.any():
-            warnings.warn(
+            warn(
                 "the model's predictions depend on which rows are predicted together: alone they "
                 f"differ by up to {noise:.2g}, which counts as rounding, and hides features. Let "
-                "the model predict each row for itself, without means or ranks of the batch.",
-                SFITWarning,
-                stacklevel=3,
+                "the model predict each row for itself, without means or ranks of the batch."
             )
         return Evaluation(
+            rows=self.rows,
             predictions=SidePredictions(
                 self.view, self.features, structure if fast else None, known
             ),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sfit._contrast import Contrast, Reveal, Side
 from sfit._features import Features
-from sfit.exceptions import ModelError, SFITWarning
+from sfit.exceptions import ModelError
 from sfit.models import Dense, ModelView, Trees
 from sfit.restrict._direct import Memory, predict_directly, rounding_noise
 from sfit.restrict._prediction import Constant, Prediction, Restricted
@@ -52,7 +51,12 @@ class SidePredictions:
         return next(self(tile, [side]))[1]
 
     def prepare(
-        self, contrasts: Sequence[Contrast], tile: Tile, n: int, unit: float
+        self,
+        contrasts: Sequence[Contrast],
+        tile: Tile,
+        n: int,
+        unit: float,
+        warn: Callable[[str], None],
     ) -> tuple[str, list[Contrast]]:
         """Make the functions that a fast route has for some contrasts.
 
@@ -60,7 +64,7 @@ class SidePredictions:
         a sample of the first tile's rows the route must give what the model gives.
         """
         route = fast_route(self.view, self.features, self.structure, contrasts, n, self.prepared)
-        if route.functions and not self._can_take(route, tile, unit):
+        if route.functions and not self._can_take(route, tile, unit, warn):
             route = Route("direct", list(contrasts), {})
         for served, function in route.functions.items():
             self.prepared[served] = function
@@ -71,17 +75,15 @@ class SidePredictions:
                 self.prepared[side] = Constant(self.one(tile, side).values)
         return route.name, route.contrasts
 
-    def _can_take(self, route: Route, tile: Tile, unit: float) -> bool:
+    def _can_take(self, route: Route, tile: Tile, unit: float, warn: Callable[[str], None]) -> bool:
         try:
             right = reproduces(self.view, self.features, route.functions, tile, unit)
         except ModelError:
             # Asked for every row, the model tells which of them it fails at.
             return False
         if not right:
-            warnings.warn(
+            warn(
                 f"the fast route {route.name!r} does not reproduce this model's predictions: the "
-                "model itself is asked for every row, which is slower but right.",
-                SFITWarning,
-                stacklevel=3,
+                "model itself is asked for every row, which is slower but right."
             )
         return right

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sfit._contrast import Contrast, Evidence, Reveal, Term
-from sfit._engine import gather
+from sfit._contrast import Contrast, Evidence, Question, Reveal, Term
+from sfit._engine import measure
 from sfit._feature_significance import feature_significance
 from sfit._result import SFITResult
-from sfit._sign_test import ranks
-from sfit._tally import Question
+from sfit._session import Session
+from sfit._sign_statistic import SignStatistic
 from sfit.problem import Problem
 
 
@@ -25,15 +25,14 @@ class Asker:
     """A fitted model and its test rows, to ask for any contrast."""
 
     def __init__(self, problem: Problem) -> None:
-        self.features, self.rows = problem.features, problem.rows
+        self.features, self.n = problem.features, len(problem.rows)
         self.evaluation = problem.evaluation()
 
     def ask(self, contrasts: Sequence[Contrast], alpha: float) -> list[Evidence]:
         """What all rows say about these contrasts; alpha is the level of `beta_max`."""
-        n = len(self.rows)
-        level = ranks(n, alpha, "exact")
-        questions = [Question(contrast, 0, n, level) for contrast in contrasts]
-        return gather(self.evaluation, self.rows, questions)
+        questions = [Question(contrast, 0, self.n) for contrast in contrasts]
+        statistic = SignStatistic(alpha)
+        return measure(self.evaluation, questions, "", statistic=statistic, session=Session())
 
     def gate(self, found: Term) -> Contrast:
         """All features over those found, at beta = 0 (Algorithm 2)."""

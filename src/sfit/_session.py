@@ -1,0 +1,52 @@
+"""What one run keeps while it goes on: workers, progress, checkpoint, warnings, stages."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfit._arguments import as_seed
+from sfit._checkpoint import Checkpoint
+from sfit._request import Execution
+from sfit._versions import versions
+from sfit._warn import warn_user
+
+
+@dataclass
+class Session:
+    """The only object of a run that changes."""
+
+    n_jobs: int | None = None
+    progress: bool = False
+    checkpoint: Checkpoint | None = None
+    warnings: list[str] = field(default_factory=list)
+    """Every warning of the run, once; the result repeats them."""
+    stages: list[dict[str, Any]] = field(default_factory=list)
+    """Of each order and gate: its name, the route its sides were predicted by, and the seconds."""
+
+    started: float = field(default_factory=time.perf_counter)
+
+    @classmethod
+    def of(cls, request: Execution) -> Session:
+        """A session for a checked request."""
+        return cls(request.n_jobs, request.progress)
+
+    def seed(self, random_state: int | None) -> int:
+        """The seed of the run: the user's, or one drawn when the run began."""
+        if random_state is not None:
+            return random_state
+        drawn = as_seed(None)
+        return drawn if self.checkpoint is None else self.checkpoint.first_drawn("seed", drawn)
+
+    def run(self) -> dict[str, Any]:
+        """How the result came about; no part of what results are compared by."""
+        seconds = time.perf_counter() - self.started
+        return {"versions": versions(), "seconds": seconds, "stages": self.stages}
+
+    def warn(self, *texts: str) -> None:
+        """Record warnings, and issue those that are new at the user's line."""
+        for text in texts:
+            if text not in self.warnings:
+                self.warnings.append(text)
+                warn_user(text)
