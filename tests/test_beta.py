@@ -402,8 +402,8 @@ def test_the_error_of_a_test_names_no_argument_that_it_lacks():
     X, y = rows()
     model = LinearRegression().fit(X, y)
     asked = {"random_model": lambda rng: model, "random_state": 0}
+    test = sfit.SignTest(random_model=asked["random_model"])
     with pytest.raises(BetaError, match=r"max_beta in sfit\.choose_beta and test with the beta"):
-        test = sfit.SignTest(random_model=asked["random_model"])
         sfit.feature_significance(model, X, y, beta="auto", test=test, random_state=0)
     choice = sfit.choose_beta(model, X, y, max_beta=1.0, **asked)
     assert sfit.feature_significance(model, X, y, beta=choice.beta).settings.beta == (choice.beta,)

@@ -337,8 +337,8 @@ def test_caveats_are_those_that_apply(second, nothing, rows):
     assert "Ties:" not in caveats(one)
     tied = sfit.feature_significance(lambda z: 0 * z[:, 0], np.eye(300)[:, :2], np.ones(300))
     assert "Ties: several rows change by exactly the median for (x0) and (x1)" in caveats(tied)
+    printed = sfit.SignTest(interval="asymptotic")
     with pytest.warns(sfit.exceptions.SFITWarning, match="too few"):
-        printed = sfit.SignTest(interval="asymptotic")
         alone = sfit.feature_significance(model, X[:1], y[:1], reference=X, test=printed)
     assert alone.tests[0].ci_low == alone.tests[0].ci_high
     assert "Ties:" not in caveats(alone)

@@ -38,7 +38,7 @@ from sfit._refits import (
     training_rows,
 )
 from sfit._request import RefitRequest
-from sfit._result import Settings, SFITResult
+from sfit._result import REFITS, Settings, SFITResult
 from sfit._session import Session
 from sfit._sign_statistic import SignStatistic, SignTest
 from sfit.exceptions import ArgumentError
@@ -216,7 +216,7 @@ def _result(
         interval=statistic.interval,
         coverage=statistic.ranks(len(full.rows)).coverage,
         reference="none",
-        reference_origin="refits",
+        reference_origin=REFITS,
         space="original",
         given=("rest",),
         always_on=(),

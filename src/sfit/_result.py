@@ -21,6 +21,10 @@ from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._reported import Reported
 
 
+REFITS = "refits"
+"""The origin of reference values where there are none, because models are fitted anew."""
+
+
 @dataclass(frozen=True)
 class SetTest:
     """The test of one set of features; the fields are the columns of `SFITResult.table`."""
@@ -106,6 +110,11 @@ class Settings:
     strict: bool
     planned_alpha: float | None = None
     """The level of the run, where `SFITResult.at` decided at another."""
+
+    @property
+    def refitted(self) -> bool:
+        """Whether the base of a test is a model fitted anew (LOCO)."""
+        return self.reference_origin == REFITS
 
     @property
     def run_alpha(self) -> float:

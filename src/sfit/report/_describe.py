@@ -135,7 +135,7 @@ def _strongest(result: SFITResult, test: SetTest) -> str:
         f"in the median by {number(test.statistic)} ({percent(settings.coverage)} interval "
         f"{number(test.ci_low)} to {number(test.ci_high)})"
     )
-    if settings.reference_origin == "refits":
+    if settings.refitted:
         return f"The strongest is {name}: fitted with it, the model loses less {rows}, {amount}."
     others = " beside all the others" if settings.given == ("rest",) else ""
     if settings.given and not others:
@@ -404,7 +404,7 @@ def _amounts(tests: Sequence[SetTest]) -> str:
 def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
     """Terms of the table and what they mean, for these results of one test."""
     settings, tests = results[0].settings, [test for result in results for test in result.tests]
-    if settings.reference_origin == "refits":
+    if settings.refitted:
         compared = (
             "The model predicts every test row twice: as it is, and fitted again without the "
             "feature."
