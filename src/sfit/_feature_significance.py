@@ -341,7 +341,11 @@ def feature_significance(
             betas = (choice.beta,) * max_order
 
         tested = problem.features.everything - fixed
-        structure = problem.view.structure if max_order > 1 else None
+        # At order 1 nothing is tried together, and lists of all others take p x p numbers.
+        together: Mapping[int, Sequence[int]] = dict.fromkeys(tested, ())
+        if max_order > 1:
+            structure = problem.view.structure
+            together = find_partners(candidates, n_partners, problem.features, structure, tested)
         plan = Plan(
             features=problem.features,
             given=fixed,
@@ -350,7 +354,7 @@ def feature_significance(
             betas=betas,
             max_order=max_order,
             correction=correction,
-            partners=find_partners(candidates, n_partners, problem.features, structure, tested),
+            partners=together,
             exhaustive=exhaustive,
             strict=strict,
         )

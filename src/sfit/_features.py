@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Features:
         """The user's names of a term, in the order of the columns."""
         return tuple(self.names[feature] for feature in sorted(term))
 
-    @property
+    @cached_property
     def everything(self) -> Term:
         """The term of all features."""
         return frozenset(range(len(self.names)))
@@ -107,7 +108,8 @@ def group_columns(
     groups = {} if groups is None else groups
     if not isinstance(groups, Mapping):
         raise ArgumentError(f"groups must map a name to columns; got {type(groups).__name__}.")
-    if len(set(map(str, groups))) < len(groups):
+    names, hidden_never = set(map(str, groups)), set(always_on)
+    if len(names) < len(groups):
         raise ArgumentError(f"groups has two groups of the same name: {list(groups)!r}.")
     owner: dict[int, str] = {}
     for name, columns in groups.items():
@@ -115,7 +117,7 @@ def group_columns(
         if not members:
             raise ArgumentError(f"groups[{name!r}] is empty.")
         for position in members:
-            if position in always_on:
+            if position in hidden_never:
                 raise ArgumentError(
                     f"groups[{name!r}] holds {labels[position]!r}, which is always_on as well."
                 )
@@ -126,9 +128,9 @@ def group_columns(
             owner[position] = str(name)
     features: dict[str, list[int]] = {}
     for position, label in enumerate(labels):
-        if position in always_on:
+        if position in hidden_never:
             continue
-        if label in map(str, groups) and owner.get(position) != label:
+        if label in names and owner.get(position) != label:
             raise ArgumentError(f"groups[{label!r}] has the name of a column that is not in it.")
         features.setdefault(owner.get(position, label), []).append(position)
     return features

@@ -197,10 +197,9 @@ def with_reference(
                     f"reference for column {position} must be a number; got {value!r}."
                 ) from error
         return changed
-    series = []
-    schema = table.schema
+    series, schema, names = [], table.schema, table.columns
     for position, value in values.items():
-        name = table.columns[position]
+        name = names[position]
         dtype = schema[name]
         category = position in categorical and not dtype.is_numeric()
         if not category and (is_number(dtype) or column_numbers(table, position) is not None):
@@ -221,7 +220,7 @@ def with_reference(
                 own.scatter(0, nw.new_series(name, written, kept, backend=own.implementation))
             )
         else:
-            series.append(_observed(table, position, value, trusted))
+            series.append(_observed(table, position, name, value, trusted))
     return row.with_columns(*series) if series else row
 
 
@@ -233,11 +232,11 @@ def _fits(number: float, dtype: Any) -> bool:
     return 0 <= number < 2**bits
 
 
-def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
+def _observed(table: Table, position: int, name: str, value: Any, trusted: bool) -> Any:
     """A column of one row that holds `value`, taken from the data so that its type is the same."""
     column = column_values(table, position)
     where = pd.isna(column) if pd.isna(value) else column == value
-    series = table.get_column(table.columns[position])
+    series = table.get_column(name)
     if np.any(where):
         return series[[int(np.argmax(where))]]
     known = series.to_native()
@@ -254,6 +253,5 @@ def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
         made = pd.Series([value], name=known.name, dtype=object)
         return nw.from_native(made, series_only=True)
     raise DataError(
-        f"reference for column {table.columns[position]!r} must be one of the values that occur in "
-        f"X; got {value!r}."
+        f"reference for column {name!r} must be one of the values that occur in X; got {value!r}."
     )

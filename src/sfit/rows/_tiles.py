@@ -184,8 +184,8 @@ def every_tile(rows: Rows) -> Iterator[Tile]:
 def hash_table(digest: Any, table: Table) -> None:
     """Add all values of a table to a digest."""
     if is_frame(table):
-        for name in table.columns:
-            digest.update(f"{name} {table.schema[name]}".encode())
+        for name, dtype in table.schema.items():
+            digest.update(f"{name} {dtype}".encode())
             column = table.get_column(name).to_pandas()
             digest.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
         return
