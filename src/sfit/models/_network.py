@@ -103,8 +103,9 @@ def batch_norm(mean: Array, variance: Array, epsilon: float, gamma: Any, beta: A
 def dense(steps: Iterable[Step], output: Output, input_dtype: npt.DTypeLike) -> Dense | None:
     """A chain of steps as `Dense`; None where it is not one.
 
-    `output` says what the chain returns, `input_dtype` what its inputs are rounded to. A closing sigmoid or softmax of probabilities, and the
-    closing log-softmax of logits, become the output of the `Dense`.
+    `output` says what the chain returns, `input_dtype` what its inputs are rounded to. A closing
+    sigmoid or softmax of probabilities, and the closing log-softmax of logits, become the output of
+    the `Dense`.
     """
     chain = list(steps)
     last = chain[-1] if chain and isinstance(chain[-1], str) else ""
@@ -116,7 +117,11 @@ def dense(steps: Iterable[Step], output: Output, input_dtype: npt.DTypeLike) -> 
         chain.pop()
     layers = _fold(chain)
     dtype = next((step.weights.dtype for step in chain if isinstance(step, Layer)), None)
-    if layers is None or dtype not in (np.float32, np.float64) or any(activation.endswith("softmax") for *_, activation in layers):
+    if (
+        layers is None
+        or dtype not in (np.float32, np.float64)
+        or any(activation.endswith("softmax") for *_, activation in layers)
+    ):
         return None
     single = layers[-1][1].size == 1
     if output == "logits":

@@ -99,7 +99,7 @@ def make_polylines(
     network: Dense,
     reference: Array,
     columns: Sequence[int],
-    spans: Sequence[tuple[float, float]],
+    spans: npt.ArrayLike,
     dtype: np.dtype[Any],
 ) -> tuple[Constant, list[Polyline]]:
     """What a piecewise linear network is at the reference, and along some columns, in doubles.

@@ -69,7 +69,7 @@ def without(route: Route, given_up: Set[Contrast]) -> Route:
     if not given_up:
         return route
     contrasts = [_computed(c, "model") if c in given_up else c for c in route.contrasts]
-    sides = {side for contrast in contrasts for side in (contrast.base, contrast.full)}
+    sides = {s for c in route.contrasts if c not in given_up for s in (c.base, c.full)}
     functions = {side: function for side, function in route.functions.items() if side in sides}
     names = dict.fromkeys([_name(contrasts), "direct"])
     return Route(" and ".join(names), contrasts, functions)
@@ -122,9 +122,7 @@ def _updates(
         return {}
     reference = reference_of(network, features.reference[0])
     columns = [features.shown(side.shown) for side in sides]
-    return dict(
-        zip(sides, make_updates(network, reference, columns, _dtype(network)), strict=True)
-    )
+    return dict(zip(sides, make_updates(network, reference, columns, _dtype(network)), strict=True))
 
 
 def _polylines(
