@@ -42,6 +42,7 @@ MAY_IMPORT = {
         "_progress",
         "_select",
         "_tally",
+        "restrict",
         "rows",
     ),
     "_progress": (),

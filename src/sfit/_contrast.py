@@ -23,6 +23,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Term = frozenset[int]
 """Indices of features, never of columns."""
+Arithmetic = Literal["model", "polyline", "update"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Reveal:
     """The fitted model, with the features of `shown` as observed and the others frozen."""
 
     shown: Term
-    arithmetic: Literal["model", "polyline", "update"] = "model"
+    arithmetic: Arithmetic = "model"
     """The model's own, or that of a route which computes it anew, in other steps. Both sides of a
     contrast share it, so that rounding cannot tell them apart.
     """

@@ -26,6 +26,7 @@ from sfit._payload import Payload, make_payload, open_payload
 from sfit._progress import progress_bar
 from sfit._select import EVERYTHING
 from sfit._tally import Question, Tally, Windows, conclude, merged, tally
+from sfit.restrict import Precision
 from sfit.rows import Rows, Stretch, Tile
 
 Array = npt.NDArray[Any]
@@ -57,7 +58,9 @@ def gather(
     started = time.perf_counter()
     _keep_memory()
     route, contrasts = evaluation.predictions.prepare(
-        [question.contrast for question in questions], rows.first, len(rows), evaluation.unit
+        [question.contrast for question in questions],
+        rows.first,
+        Precision(evaluation.unit, evaluation.noise, len(rows)),
     )
     questions = [replace(q, contrast=c) for q, c in zip(questions, contrasts, strict=True)]
     evidence: dict[int, Evidence] = {}

@@ -84,7 +84,7 @@ class KerasView(ModelView):
         """The layers, where the model is a chain of known ones and computes in single precision."""
         steps = _steps(self.model)
         output = "values" if self.task == "regression" else "probabilities"
-        return None if steps is None else dense(steps, output)  # type: ignore[arg-type]
+        return None if steps is None else dense(steps, output, self._input_dtype)  # type: ignore[arg-type]
 
     def predict(self, Z: Any) -> Array:
         """Call the model in evaluation mode."""
@@ -102,9 +102,12 @@ class KerasView(ModelView):
             # Half precision, of which NumPy does not know every kind.
             return values if values.dtype == np.float64 else values.astype(np.float32)
 
-        # What the model rounds its inputs to, whatever its layers compute in.
-        double = self.model.compute_dtype == "float64"
-        return in_batches(forward, Z, np.float64 if double else np.float32, self.task)
+        return in_batches(forward, Z, self._input_dtype, self.task)
+
+    @property
+    def _input_dtype(self) -> type[np.floating[Any]]:
+        """What the model rounds its inputs to, whatever its layers compute in."""
+        return np.float64 if self.model.compute_dtype == "float64" else np.float32
 
     def fingerprint(self) -> str | None:
         """The configuration and all weights; None where Keras cannot write the former."""
@@ -263,8 +266,10 @@ def _step(layer: Any) -> list[Step] | None:
         mean, variance = _array(layer.moving_mean), _array(layer.moving_variance)
         return [batch_norm(mean, variance, layer.epsilon, gamma, beta)]
     if kind is layers.Normalization and layer.axis == (-1,) and not layer.invert:
+        # The layer takes the root in single precision and subtracts first, which loses nothing.
         spread = np.maximum(np.sqrt(_array(layer.variance)), keras.config.epsilon()).ravel()
-        return [Rescale(1 / spread, -_array(layer.mean).ravel() / spread)]
+        scale = 1 / spread.astype(np.float64)
+        return [Rescale(scale, -_array(layer.mean).ravel() * scale)]
     if kind is layers.Activation:
         return _activation(layer.activation)
     if kind is layers.Softmax and layer.axis in (-1, 1):

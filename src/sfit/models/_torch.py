@@ -70,11 +70,14 @@ class TorchView(ModelView):
     @property
     def structure(self) -> Dense | None:
         """The layers, where the module is a chain of known ones and computes in full precision."""
-        if _home(self.module)[1] not in (torch.float32, torch.float64):
+        dtype = _home(self.module)[1]
+        if dtype not in (torch.float32, torch.float64):
             return None
         steps = [_step(layer) for layer in _layers(self.module)]
         known = [step for step in steps if step is not None]
-        return dense(known, self.output) if len(known) == len(steps) else None  # type: ignore[arg-type]
+        if len(known) < len(steps):
+            return None
+        return dense(known, self.output, _single_or_double(dtype))  # type: ignore[arg-type]
 
     def predict(self, Z: Any) -> Array:
         """Run the module in inference mode, on its own device and in its own type."""
@@ -86,8 +89,7 @@ class TorchView(ModelView):
                 values: Array = self._finish(returned).cpu().numpy()
                 return values
 
-        single = np.float64 if dtype == torch.float64 else np.float32
-        return in_batches(forward, Z, single, self.task)
+        return in_batches(forward, Z, _single_or_double(dtype), self.task)
 
     def fingerprint(self) -> str | None:
         """The architecture as it prints, and all weights; pickles of a module are never alike.
@@ -214,6 +216,11 @@ def _home(module: nn.Module) -> tuple[torch.device, torch.dtype]:
             if tensor.is_floating_point():
                 return tensor.device, tensor.dtype
     return torch.device("cpu"), torch.float32
+
+
+def _single_or_double(dtype: torch.dtype) -> type[np.floating[Any]]:
+    """The type that rows are handed over in; torch rounds them further to shorter types."""
+    return np.float64 if dtype == torch.float64 else np.float32
 
 
 def _layers(module: Any) -> list[Any]:

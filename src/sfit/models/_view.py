@@ -42,6 +42,12 @@ class Dense:
         "tanh", "logistic", "elu", "gelu", "silu" or "softplus".
     output : str
         What turns the last layer into predictions: "identity", "sigmoid", "softmax" or "exp".
+    input_dtype : dtype or None
+        The float type that the model rounds its inputs to before the first layer; None where they
+        enter as they are.
+    dtype : dtype or None
+        The float type that the model computes in, where the weights hold more digits than that;
+        None where it is the type of the weights.
 
     Examples
     --------
@@ -54,6 +60,8 @@ class Dense:
 
     layers: tuple[tuple[Array, Array, str], ...]
     output: str
+    input_dtype: np.dtype[Any] | None = None
+    dtype: np.dtype[Any] | None = None
 
 
 @dataclass(frozen=True)

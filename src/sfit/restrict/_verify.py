@@ -1,17 +1,26 @@
-"""Fast routes verify themselves: on a sample of rows they must give what the model gives."""
+"""Fast routes verify themselves: on a sample of rows they must give what the model gives.
+
+A row is counted otherwise along a route only if its two losses are closer to each other than the
+error of the route. How many rows are, depends on the error beside the *effect*: beside how far the
+full side of a contrast moves from its base. The size of the prediction says nothing: where a column
+is far from zero, single precision rounds a prediction by little and its change by much.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from sfit._contrast import Reveal
+from sfit._contrast import Contrast, Reveal, Side, same_prediction
 from sfit._features import Features
-from sfit.models import ModelView
+from sfit.models import Dense, ModelView
 from sfit.restrict._direct import Memory, predict_directly
+from sfit.restrict._first_layer import make_updates
+from sfit.restrict._inputs import reference_of
 from sfit.restrict._prediction import Restricted
 from sfit.rows import Tile, reveal, take_rows
 
@@ -20,61 +29,175 @@ Array = npt.NDArray[Any]
 VERIFIED_ROWS, VERIFIED_CELLS = 16, 32
 """Compared with the model are so many rows of every side, or of so many that have cells."""
 
-ROUNDING_POWER = 0.6
-"""A network computed in other steps may differ from itself by this power of the rounding unit, as
-a share of the prediction, or of what is usual where it is small: 4e-10 in double precision, 7e-5
-in single. A wrong structure differs by more.
+VERIFIED_VALUES, LEAST_SIDES = 1 << 22, 16
+"""The model is asked about rows of so many values in all, but about no fewer sides than this.
+
+All sides are compared up to 470 columns; beyond, the work no longer grows with their square."""
+
+SHARE_OF_ROWS, FLIPPED = 1e-5, 0.2
+"""Of n rows, at most about FLIPPED * n * (error / effect) are counted otherwise (measured on
+networks of single precision, inputs far from zero: an error that rows of one value share is the
+worst). That must not be more than this share of the rows, or a single row.
+"""
+
+LARGEST_ERROR, ROUNDING_POWER = 1e-4, 0.4
+"""An error may never be a larger share of the effect than this, nor than this power of the rounding
+unit: 6e-7 in double precision. A wrong structure is further from the model.
 """
 
 
-def reproduces(
+@dataclass(frozen=True)
+class Precision:
+    """What decides how exact a route has to be: the rounding rule, and the number of rows."""
+
+    unit: float
+    noise: float
+    n: int
+
+    @property
+    def room(self) -> float:
+        """The largest error that passes, as a share of the effect."""
+        by_count = max(SHARE_OF_ROWS, 1 / self.n) / FLIPPED
+        return min(by_count, LARGEST_ERROR, self.unit**ROUNDING_POWER)
+
+
+def repeats(
+    view: ModelView, features: Features, functions: Mapping[Reveal, Restricted], tile: Tile
+) -> bool:
+    """Whether cells hold the model's own predictions, to the bit: some of them tell of all."""
+    sides = list(functions)[:: max(1, len(functions) // VERIFIED_CELLS)]
+    sample = _sample(features, tile, with_ends=False)
+    return all(
+        np.array_equal(functions[side](sample).by_row(), prediction.by_row())
+        for side, prediction in predict_directly(view, features, sample, sides, Memory())
+    )
+
+
+def not_reproduced(
     view: ModelView,
     features: Features,
-    functions: Mapping[Reveal, Restricted],
+    network: Dense,
+    contrasts: Sequence[Contrast],
+    functions: Mapping[Side, Restricted],
     tile: Tile,
-    unit: float,
-) -> bool:
-    """Whether the functions of a route give what the model gives, but for rounding.
+    precision: Precision,
+) -> set[Contrast]:
+    """The contrasts of a network whose route is not close enough to the model.
 
-    Cells repeat the model's own predictions: some of them tell of all, and there is no rounding. A
-    network is computed anew: each of its functions is compared; along a polyline also at the
-    reference and at the ends of the column, where units may bend that no other row reaches.
+    A network is computed anew, in other steps. Along a polyline it is compared at the reference and
+    at the ends of the column, too, where units may bend that no other row reaches.
     """
-    for arithmetic in dict.fromkeys(side.arithmetic for side in functions):
-        sides = [side for side in functions if side.arithmetic == arithmetic]
-        own = arithmetic == "model"
-        if own:
-            sides = sides[:: max(1, len(sides) // VERIFIED_CELLS)]
-        sample = _sample(features, tile, with_ends=arithmetic == "polyline")
-        pairs = [
-            (functions[side](sample).by_row(), prediction.by_row())
-            for side, prediction in predict_directly(view, features, sample, sides, Memory())
+    failed: set[Contrast] = set()
+    for arithmetic in ("polyline", "update"):
+        own = [
+            c for c in contrasts if isinstance(c.full, Reveal) and c.full.arithmetic == arithmetic
         ]
-        if len({predictions.shape for pair in pairs for predictions in pair}) > 1:
-            return False
-        ours, theirs = map(np.stack, zip(*pairs, strict=True))
-        gaps, sizes = _size(ours - theirs), _size(theirs)
-        room = 0.0 if own else unit**ROUNDING_POWER * np.maximum(sizes, _usual(view, sizes, tile))
-        if not (gaps <= room).all():
-            return False
-    return True
+        if own:
+            ends = arithmetic == "polyline"
+            wrong = _wrong(view, features, network, own, functions, tile, precision, with_ends=ends)
+            failed.update(c for c, is_wrong in zip(own, wrong.tolist(), strict=True) if is_wrong)
+    return failed
 
 
-def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
-    """What the model usually predicts, or has to.
+def _wrong(
+    view: ModelView,
+    features: Features,
+    network: Dense,
+    contrasts: Sequence[Contrast],
+    functions: Mapping[Side, Restricted],
+    tile: Tile,
+    precision: Precision,
+    *,
+    with_ends: bool,
+) -> Array:
+    """Whether the route is too far from the model, for each of some contrasts."""
+    sample = _sample(features, tile, with_ends=with_ends)
+    sides = list(dict.fromkeys(side for c in contrasts for side in _sides(c)))
+    number = {side: k for k, side in enumerate(sides)}
+    base, full = np.array([[number[side] for side in _sides(c)] for c in contrasts]).T
+    ours = _stacked([functions[side](sample).by_row() for side in sides])
+    asked = _asked(sides, len(sample) * features.reference.shape[1])
+    answers = dict(predict_directly(view, features, sample, asked, Memory()))
+    theirs = _stacked([answers[side].by_row() for side in asked])
+    if ours.shape[1:] != theirs.shape[1:]:
+        return np.ones(len(contrasts), dtype=bool)
+    which = np.array([number[side] for side in asked])
+    if len(asked) < len(sides) and not _agrees(view, features, network, sides, tile, precision):
+        return np.ones(len(contrasts), dtype=bool)
+    gaps = np.abs(ours[which] - theirs)
+    # Of a side that was not asked for, the error is the largest of those that were.
+    errors = np.broadcast_to(gaps.max(axis=0), ours.shape).copy()
+    errors[which] = gaps
+    known = ours.copy()
+    known[which] = theirs
+    effects = np.minimum(
+        _effects(known[base], known[full], precision), _effects(ours[base], ours[full], precision)
+    )
+    small = np.maximum(errors[base], errors[full]) <= precision.room * effects
+    return np.asarray(~small.all(axis=(1, 2)))
 
-    One row that is far out must not excuse the others; nor must all be right to the last bit where
-    the model predicts next to nothing beside what it is to predict.
+
+def _agrees(
+    view: ModelView,
+    features: Features,
+    network: Dense,
+    sides: Sequence[Reveal],
+    tile: Tile,
+    precision: Precision,
+) -> bool:
+    """Whether the network is the model with all that any side reveals: one call, all weights."""
+    shown = Reveal(frozenset().union(*(side.shown for side in sides)))
+    columns = features.shown(shown.shown)
+    sample = _sample(features, tile, with_ends=False)
+    # Sparse rows become dense on the way: their columns would be taken one by one.
+    sample = replace(sample, X=reveal(features.reference, sample.X, columns, None))
+    reference = reference_of(network, features.reference[0])
+    [function] = make_updates(network, reference, [columns], np.dtype(float))
+    answers = dict(predict_directly(view, features, sample, [Reveal(frozenset()), shown], Memory()))
+    ours = _stacked([function(sample).by_row()])
+    base, theirs = (_stacked([prediction.by_row()]) for prediction in answers.values())
+    if ours.shape != theirs.shape:
+        return False
+    effects = _effects(base, theirs, precision)
+    return bool((np.abs(ours - theirs) <= precision.room * effects).all())
+
+
+def _effects(base: Array, full: Array, precision: Precision) -> Array:
+    """How far contrasts move each output of each row, or usually move it where that is more.
+
+    Rows that move by no more than rounding do not count, and are left out of what is usual. Where
+    no row counts there is nothing to be wrong about, and the effect is infinite.
     """
-    usual = float(np.median(sizes, axis=1).max())
-    if view.task == "classification":
-        return usual
-    return max(usual, float(np.median(np.abs(tile.y))))
+    shape = full.shape
+    same = same_prediction(
+        base.reshape(-1, shape[2]), full.reshape(-1, shape[2]), precision.unit, precision.noise
+    ).reshape(shape[:2])
+    moved = np.abs(full - base)
+    ordered = np.sort(np.where(same[:, :, None], np.inf, moved), axis=1)
+    n_counted = shape[1] - np.count_nonzero(same, axis=1)
+    middle = np.maximum(n_counted - 1, 0) // 2
+    usual = np.take_along_axis(ordered, middle[:, None, None], axis=1)
+    return np.maximum(moved, usual)
 
 
-def _size(values: Array) -> Array:
-    """The largest output of each row of each side."""
-    return np.abs(values).reshape(*values.shape[:2], -1).max(axis=2)
+def _sides(contrast: Contrast) -> tuple[Reveal, Reveal]:
+    """Both sides; a refitted model has no route."""
+    return cast(Reveal, contrast.base), cast(Reveal, contrast.full)
+
+
+def _asked(sides: Sequence[Reveal], values_per_side: int) -> list[Reveal]:
+    """The sides that the model is asked about: all, or some from all over, the first among them."""
+    most = max(LEAST_SIDES, VERIFIED_VALUES // values_per_side)
+    if len(sides) <= most:
+        return list(sides)
+    spread = np.unique(np.linspace(0, len(sides) - 1, most).astype(np.intp))
+    return [sides[number] for number in spread.tolist()]
+
+
+def _stacked(predictions: Sequence[Array]) -> Array:
+    """Predictions of several sides: (sides, rows, outputs)."""
+    stacked = np.stack(predictions)
+    return stacked.reshape(*stacked.shape[:2], -1)
 
 
 def _sample(features: Features, tile: Tile, *, with_ends: bool) -> Tile:
