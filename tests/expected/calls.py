@@ -12,6 +12,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 import sfit
 from sfit.rows import _tiles
 
+OF_THE_SIGN_TEST = {"interval", "validation", "validation_fraction", "random_model"}
+"""Arguments of the call, or of a `sfit.SignTest` that is passed as `test`."""
+
 
 def call(model: Any, X: Any, y: Any, **options: Any) -> Any:
     """Test the features of a model."""
@@ -37,17 +40,13 @@ def selected(estimator: Any, X: Any, y: Any, **options: Any) -> dict[str, Any]:
 
 
 def spelt(function: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Options as this version takes them.
-
-    Those that only the sign test understands may be arguments of the call, or of a
-    `sfit.SignTest` that is passed as `test`.
-    """
+    """Options as this version of the function takes them."""
     if not hasattr(sfit, "SignTest"):
         return options
-    known = inspect.signature(function).parameters
-    of_test = {name: options[name] for name in options if name not in known}
-    kept = {name: options[name] for name in options if name in known}
-    return {**kept, "test": sfit.SignTest(**of_test)} if of_test else kept
+    moved = OF_THE_SIGN_TEST - set(inspect.signature(function).parameters)
+    of_test = {name: options[name] for name in options if name in moved}
+    others = {name: options[name] for name in options if name not in moved}
+    return {**others, "test": sfit.SignTest(**of_test)} if of_test else others
 
 
 def in_tiles(size: int, run: Callable[[], Any]) -> Any:

@@ -11,6 +11,9 @@ import sfit
 TEXTS = frozenset({"caveats", "notes", "reference", "reference_origin", "test", "warnings"})
 """Fields that hold sentences for readers, which may be reworded."""
 
+PROBABILITIES = ("p_value", "p_adjusted")
+"""Fields that follow from counts, however small they are."""
+
 
 def content(result: Any) -> Any:
     """A result as JSON holds it, without texts: what it counted, computed, decided and was asked."""
@@ -26,7 +29,9 @@ def content(result: Any) -> Any:
 def differences(expected: Any, found: Any, tolerance: float = 0.0, path: str = "") -> Iterator[str]:
     """Where a result is not what is expected; fields that are new do not count.
 
-    Floats may differ by `tolerance`, relatively; all else is equal and of the same type.
+    Floats may differ by `tolerance`, relatively, and where they are differences or ratios of losses
+    also absolutely: losses are of size 1 here, and round before they are subtracted. All else is
+    equal and of the same type. Without a tolerance the text of every number is the same.
     """
     if type(expected) is not type(found):
         yield f"{path}: expected {expected!r}, found {found!r}"
@@ -42,7 +47,8 @@ def differences(expected: Any, found: Any, tolerance: float = 0.0, path: str = "
         for number, pair in enumerate(zip(expected, found, strict=False)):
             yield from differences(*pair, tolerance, f"{path}[{number}]")
     elif isinstance(expected, float) and tolerance:
-        if not math.isclose(expected, found, rel_tol=tolerance):
+        absolute = 0.0 if path.endswith(PROBABILITIES) else tolerance
+        if not math.isclose(expected, found, rel_tol=tolerance, abs_tol=absolute):
             yield f"{path}: expected {expected!r}, found {found!r}"
     # As written: 0.0 is not -0.0.
     elif repr(expected) != repr(found):
