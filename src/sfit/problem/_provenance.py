@@ -3,10 +3,10 @@
 Change one original column, see what moves. If every encoded column moves with one original only,
 the two spaces can be masked interchangeably, and masking after encoding is far cheaper.
 
-The few rows that are tried cannot show everything: two rare dummies may meet in one row of a million.
-So all rows are mixed with others, column by column at random, and encoded: mixing must give the
-same before and after. Tiles are looked at one by one, in memory as from files, with the same
-mixtures: both find the same.
+The few rows that are tried cannot show everything: two rare dummies may meet in one row of a
+million. So all rows are mixed with others, column by column at random, and encoded: to mix before
+and after must give the same. Tiles are looked at one by one, in memory as from files, and with the
+same mixtures: both find the same.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Provenance:
         self.unclear = False
         """Whether some encoded column depends on several original ones, or it cannot be told."""
         self.origin: Array = np.zeros(0, dtype=int)
-        self.start: tuple[Table, Table] | None = None
+        self.start: Any = None
         """The first row, and how it is encoded."""
-        self.donors: tuple[Table, Table] | None = None
+        self.donors: Any = None
         """Rows of all tiles so far, and how they are encoded."""
         self.n_tiles = 0
 
@@ -78,7 +78,6 @@ class Provenance:
         if encoded.shape[1] != len(self.origin) or not self._assign(table, encoded):
             return False
         self._keep_donors(table, encoded, rng)
-        assert self.donors is not None
         n, times = table.shape[0], -(-MIXED_ROWS // table.shape[0])
         for _ in range(min(times, 8)):
             for donors, partner in (
@@ -106,12 +105,9 @@ class Provenance:
 
     def _assign(self, table: Table, encoded: Table) -> bool:
         """Find the origin of columns that change for the first time in this tile."""
-        assert self.start is not None
         rows = {}
         for column in self._unassigned(encoded):
-            changed = _differ(
-                column_values(self.start[1], column), column_values(encoded, column)
-            )
+            changed = _differ(column_values(self.start[1], column), column_values(encoded, column))
             if changed.any():
                 rows[column] = int(changed.argmax())
         if not rows:
@@ -121,13 +117,12 @@ class Provenance:
         return clear and bool((self.origin[list(rows)] != NO_ORIGIN).all())
 
     def _unassigned(self, encoded: Table) -> Sequence[int]:
-        assert self.start is not None
         columns = np.flatnonzero(self.origin == NO_ORIGIN)
         if sp.issparse(encoded) and len(columns):
             # Nearly all dummies are zero in the first row, and most of these in the whole tile.
             stored = np.diff(encoded.tocsc().indptr) + np.diff(self.start[1].tocsc().indptr) > 0
             columns = columns[stored[columns]]
-        return columns.tolist()  # type: ignore[no-any-return]
+        return columns.tolist()
 
     def _keep_donors(self, table: Table, encoded: Table, rng: np.random.Generator) -> None:
         n = table.shape[0]
@@ -218,7 +213,7 @@ def mixes(
 
 
 def _mixed(table: Table, donors: Table, columns: Array, coins: _Coins) -> Table:
-    """Rows with some of their entries exchanged; `columns` are those that the coins are tossed for."""
+    """Rows with some entries exchanged; `columns` are those that the coins are tossed for."""
     if is_frame(table):
         n = table.shape[0]
         both = nw.concat([table, donors])
@@ -286,6 +281,8 @@ class _NotEncodedError(Exception):
 
 
 def _dense(table: Table) -> Array:
+    if not is_frame(table):
+        return table if isinstance(table, np.ndarray) else np.asarray(table.toarray())
     return np.column_stack([column_values(table, c) for c in range(table.shape[1])])
 
 

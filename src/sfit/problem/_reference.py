@@ -160,7 +160,7 @@ def match_reference(encoded: Table, reference: Table) -> Table:
 def _holds_any(name: str, *tables: Table) -> bool:
     """Whether a column may hold anything in both tables: one value does not make it words."""
     natives = (table.get_column(name).to_native() for table in tables)
-    return all(getattr(native, "dtype", None) == object for native in natives)
+    return all(str(getattr(native, "dtype", "")) == "object" for native in natives)
 
 
 def _is_scalar(reference: Any) -> bool:

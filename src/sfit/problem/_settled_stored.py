@@ -144,9 +144,9 @@ def settle_stored(
     origin = tuple(range(len(labels)))
     if view.encoded:
         given = given_row(reference, telling.table, labels)
-        found = provenance.found
-        if found is not None and mixes_with_given(view, found, given, _both(settle, store)):
-            origin = found
+        traced = provenance.found
+        if traced is not None and mixes_with_given(view, traced, given, _both(settle, store)):
+            origin = traced
         else:
             view = view.whole()
             settle = replace(settle, view=view)

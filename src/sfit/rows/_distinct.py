@@ -25,7 +25,7 @@ _FLOATS = frozenset({float, np.float64, np.float32, np.float16})
 _WRITTEN = frozenset(
     {decimal.Decimal, datetime.datetime, datetime.time, pd.Timestamp, pd.Timedelta}
 )
-"""Types whose values may be equal and yet written in another way: 1.0 and 1.00, other time zones."""
+"""Types of which equal values may be written in other ways: 1.0 and 1.00, other time zones."""
 _PLAIN = frozenset(
     {str, bytes, bool, int, type(None), type(pd.NA), type(pd.NaT), np.str_, np.bytes_, np.bool_}
     | {datetime.date, datetime.timedelta}
@@ -98,7 +98,7 @@ def identity(value: Any) -> Hashable:
 
 
 def _itself(value: Any) -> Hashable:
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def _codes(
@@ -191,14 +191,14 @@ def _of_pandas(series: pd.Series[Any], unknown: Callable[[Any], Hashable]) -> li
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return _bits(series.cat.codes.to_numpy())
-    if isinstance(dtype, np.dtype) and dtype != object:
+    if isinstance(dtype, np.dtype) and dtype.kind != "O":
         return _bits(series.to_numpy())
     if isinstance(dtype, pd.DatetimeTZDtype):
         return _bits(series.to_numpy(dtype=f"M8[{dtype.unit}]"))
     if isinstance(dtype, pd.StringDtype):
         return [np.asarray(pd.factorize(series.array, use_na_sentinel=False)[0])]
     if isinstance(dtype, pd.ArrowDtype):
-        return _of_arrow(series.array.__arrow_array__(), unknown)  # type: ignore[attr-defined]
+        return _of_arrow(series.array.__arrow_array__(), unknown)
     if hasattr(dtype, "numpy_dtype"):
         return _present(
             series.to_numpy(dtype=dtype.numpy_dtype, na_value=0), series.isna().to_numpy()
