@@ -6,7 +6,7 @@ library that narwhals knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -258,41 +258,6 @@ def with_values(reference: Table, m: int, changes: Mapping[int, tuple[Array, Arr
     for position, (rows, values) in changes.items():
         block[rows, position] = values
     return block
-
-
-def distinct_rows(table: Table, positions: Sequence[int]) -> tuple[Array, Array] | None:
-    """Numbers of the distinct rows among some columns, and which of them each row equals.
-
-    None where looking for them would not pay: a sample of rows is mostly distinct already.
-    """
-    m = table.shape[0]
-    if m <= 1:
-        return None
-    sample = np.unique(np.linspace(0, m - 1, min(m, 1_024)).astype(np.intp))
-    if m > len(sample):
-        few = (column_values(table, position)[sample] for position in positions)
-        if _codes(few, len(sample) // 2) is None:
-            return None
-    codes = _codes((column_values(table, position) for position in positions), m // 2)
-    if codes is None:
-        return None
-    first = np.full(int(codes.max()) + 1, m, dtype=np.intp)
-    np.minimum.at(first, codes, np.arange(m))
-    return first, codes
-
-
-def _codes(columns: Iterable[Array], most: int) -> Array | None:
-    """Rows numbered by their values, missing being one; None when there are more than `most`."""
-    codes: Array | int = 0
-    for values in columns:
-        try:
-            own, found = pd.factorize(values, use_na_sentinel=False)
-        except TypeError as error:
-            raise DataError(f"X holds values that cannot be compared: {error}.") from error
-        codes, combined = pd.factorize(codes * max(len(found), 1) + own)
-        if len(combined) > most:
-            return None
-    return np.asarray(codes)
 
 
 def as_vector(values: Any, argument: str, length: int) -> Array:
