@@ -327,6 +327,182 @@ def test_a_damaged_file_is_an_error_and_never_an_answer(frame, model, tmp_path, 
         sfit.feature_significance(model, frame, "y", checkpoint=file)
 
 
+SWAPPED = """
+    UPDATE finished SET tile = -1 WHERE stage LIKE 'order 1%' AND tile = 3;
+    UPDATE finished SET tile = 3 WHERE stage LIKE 'order 1%' AND tile = 4;
+    UPDATE finished SET tile = 4 WHERE tile = -1;
+"""
+MOVED = """
+    DELETE FROM finished WHERE stage LIKE 'order 1%' AND tile = 3;
+    UPDATE finished SET tile = 3 WHERE stage LIKE 'order 1%' AND tile = 4;
+"""
+
+
+@pytest.mark.parametrize("change", [SWAPPED, MOVED], ids=["swapped", "moved"])
+def test_an_entry_under_another_key_is_refused(frame, model, tmp_path, change):
+    """Each is whole, and right elsewhere."""
+    file = tmp_path / "run.sqlite"
+    sfit.feature_significance(model, frame, "y", checkpoint=file)
+    with sqlite3.connect(file) as inside:
+        inside.executescript(change)
+    with pytest.raises(CheckpointError, match="digest of an entry does not match"):
+        sfit.feature_significance(model, frame, "y", checkpoint=file)
+
+
+def test_an_entry_of_another_run_is_refused(frame, model, tmp_path):
+    """Under the same key, in a file that is otherwise of this run."""
+    files = [tmp_path / "one.sqlite", tmp_path / "two.sqlite"]
+    for file, alpha in zip(files, (0.05, 0.2), strict=True):
+        sfit.feature_significance(model, frame, "y", alpha=alpha, checkpoint=file)
+    with sqlite3.connect(files[0]) as inside:
+        inside.execute("ATTACH ? AS other", (str(files[1]),))
+        inside.execute(
+            "UPDATE finished SET (data, digest) = (SELECT data, digest FROM other.finished AS o "
+            "WHERE o.tile = finished.tile AND o.stage LIKE 'order 1%') WHERE stage LIKE 'order 1%'"
+        )
+    with pytest.raises(CheckpointError, match="digest of an entry does not match"):
+        sfit.feature_significance(model, frame, "y", checkpoint=files[0])
+
+
+def test_a_changed_description_is_damage_and_a_lost_one_is_written_again(frame, model, tmp_path):
+    """What was finished is bound to the run whether the file says so or not."""
+    file = tmp_path / "run.sqlite"
+    expected = content(sfit.feature_significance(model, frame, "y", checkpoint=file))
+    with sqlite3.connect(file) as inside:
+        inside.execute("DELETE FROM about")
+    assert content(sfit.feature_significance(model, frame, "y", checkpoint=file)) == expected
+    with sqlite3.connect(file) as inside:
+        inside.execute("DELETE FROM about")
+    with pytest.raises(CheckpointError, match="does not match"):
+        sfit.feature_significance(model, frame, "y", alpha=0.1, checkpoint=file)
+    file.unlink()
+    sfit.feature_significance(model, frame, "y", checkpoint=file)
+    with sqlite3.connect(file) as inside:
+        inside.execute("UPDATE about SET is_ = '0.1' WHERE what = 'alpha'")
+    with pytest.raises(CheckpointError, match="the description of its run has changed"):
+        sfit.feature_significance(model, frame, "y", alpha=0.1, checkpoint=file)
+
+
+def test_a_lost_seed_is_never_replaced_under_old_tallies(frame, model, tmp_path):
+    """Random models of two seeds are not put together."""
+    options = {"alpha": 0.4, "n_models": 4, "checkpoint": tmp_path / "beta.sqlite"}
+    first = sfit.choose_beta(model, frame, "y", **options)
+    with sqlite3.connect(options["checkpoint"]) as inside:
+        inside.execute("DELETE FROM finished WHERE stage = 'seed'")
+    with pytest.raises(CheckpointError, match="does not match"):
+        sfit.choose_beta(model, frame, "y", **options)
+    with sqlite3.connect(options["checkpoint"]) as inside:
+        inside.execute("DELETE FROM finished")
+    again = sfit.choose_beta(model, frame, "y", **options)
+    assert again.seed != first.seed
+    plain = {"alpha": 0.4, "n_models": 4, "random_state": again.seed}
+    assert sfit.choose_beta(model, frame, "y", **plain) == again
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "DELETE FROM finished WHERE task IN (-1, 1) AND tile = 4",
+        "DELETE FROM finished WHERE task IN (-1, 1) AND tile = 0",
+        "DELETE FROM finished WHERE task IN (-1, 1) AND stage = 'LOCO, all tiles'",
+    ],
+    ids=["last tile", "first tile", "digest"],
+)
+def test_refits_that_are_not_whole_are_done_again(frame, tmp_path, lost):
+    """Predictions of some tiles are no refit."""
+    options = {"checkpoint": tmp_path / "loco.sqlite", "checkpoint_key": "counting"}
+    expected = sfit.loco_significance(Counting(), *halves(frame), **options)
+    with sqlite3.connect(options["checkpoint"]) as inside:
+        inside.execute(lost)
+    Counting.fits = 0
+    again = sfit.loco_significance(Counting(), *halves(frame), **options)
+    assert content(again) == content(expected)
+    assert Counting.fits == 2
+
+
+@pytest.mark.parametrize("size", [-1, 1, 2**62])
+def test_forged_sizes_are_refused(size):
+    """Whatever the bytes say, no more is read than there is."""
+    one = Counted(Window(0.0, 1.0), 0, np.zeros(3), None)
+    data = bytearray(pack([Tally(1, 1, 1, 1, one, one)]))
+    assert len(unpack(bytes(data), 1)) == 1
+    data[8 * 6 : 8 * 7] = np.array([size], dtype="<i8").tobytes()
+    for n_tallies in (1, 2):
+        with pytest.raises(ValueError, match=r"numbers|tallies|buffer"):
+            unpack(bytes(data), n_tallies)
+
+
+def test_a_model_that_changed_under_its_key(frame, tmp_path):
+    """By what it predicts, on whole rows and on masked ones; rounding is no change."""
+    options = {"features": NAMES, "checkpoint_key": "1", "checkpoint": tmp_path / "run.sqlite"}
+
+    def run(function):
+        return sfit.feature_significance(function, frame, "y", reference=0.0, **options)
+
+    first = run(lambda rows: np.asarray(rows["a"]))
+    assert content(run(lambda rows: np.asarray(rows["a"]) * (1 + 2**-51))) == content(first)
+    for other in (
+        lambda rows: np.asarray(rows["a"]) + 1e-9,
+        lambda rows: np.asarray(rows["b"]),
+        # Only where b is hidden.
+        lambda rows: np.asarray(rows["a"]) * np.where(np.asarray(rows["b"]) == 0, 2, 1),
+    ):
+        with pytest.raises(CheckpointError, match=r"the model predicts differently now, by up to"):
+            run(other)
+
+
+@pytest.mark.filterwarnings("ignore::sfit.exceptions.SFITWarning")
+def test_noise_from_call_to_call_is_no_other_model(frame, tmp_path):
+    """A run of such a model goes on."""
+    rng = np.random.default_rng(0)
+    options = {"features": NAMES, "checkpoint_key": "1", "checkpoint": tmp_path / "run.sqlite"}
+
+    def noisy(rows):
+        return np.asarray(rows["a"]) + 1e-4 * rng.uniform(size=len(rows))
+
+    first = sfit.feature_significance(noisy, frame, "y", **options)
+    assert content(sfit.feature_significance(noisy, frame, "y", **options)) == content(first)
+    with pytest.raises(CheckpointError, match="predicts differently"):
+        sfit.feature_significance(lambda rows: noisy(rows) + 0.1, frame, "y", **options)
+
+
+def test_random_models_that_changed_under_their_key(frame, model, tmp_path):
+    """Tallies of two kinds of random models are not put together."""
+    options = {"alpha": 0.4, "n_models": 3, "max_beta": 1.0, "random_state": 0}
+    options |= {"checkpoint": tmp_path / "beta.sqlite", "checkpoint_key": "1"}
+
+    def drawn(scale):
+        return lambda rng: HistGradientBoostingRegressor(max_iter=3, random_state=0).fit(
+            frame[NAMES], scale * rng.permutation(frame.y)
+        )
+
+    first = sfit.choose_beta(model, frame, "y", random_model=drawn(1.0), **options)
+    assert sfit.choose_beta(model, frame, "y", random_model=drawn(1.0), **options) == first
+    with pytest.raises(CheckpointError, match="random model 1 predicts differently"):
+        sfit.choose_beta(model, frame, "y", random_model=drawn(2.0), **options)
+
+
+class Scaled(LinearRegression):
+    """An estimator whose code changes while its name and parameters stay."""
+
+    factor = 1.0
+
+    def fit(self, X, y):
+        """Fit to something else."""
+        return super().fit(X, self.factor * np.asarray(y))
+
+
+def test_an_estimator_that_changed_under_its_key(frame, tmp_path, monkeypatch):
+    """Refits of the old one are not compared with those of the new one."""
+    options = {"checkpoint": tmp_path / "loco.sqlite"}
+    with pytest.raises(ArgumentError, match="cannot see the code of class Scaled"):
+        sfit.loco_significance(Scaled(), *halves(frame), **options)
+    sfit.loco_significance(Scaled(), *halves(frame), checkpoint_key="1", **options)
+    monkeypatch.setattr(Scaled, "factor", 2.0)
+    with pytest.raises(CheckpointError, match="the estimator fitted on all columns predicts"):
+        sfit.loco_significance(Scaled(), *halves(frame), checkpoint_key="1", **options)
+
+
 FULL_DISK = """
 import resource, signal, sys
 import numpy as np, pandas as pd

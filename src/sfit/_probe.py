@@ -1,7 +1,7 @@
 """Predictions of a few rows, by which a checkpoint sees whether its model is still the same.
 
-They are stored with every checkpoint and compared when it is continued: users forget to change a key
-with the model, and no fingerprint sees the whole state of a process. They are compared and not
+They are stored with every checkpoint and compared when it is continued: users forget to change a
+key with the model, and no fingerprint sees the whole state of a process. They are compared and not
 hashed, because a run must not be refused for rounding.
 """
 

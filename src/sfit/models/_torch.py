@@ -92,6 +92,8 @@ class TorchView(ModelView):
 
     def fingerprint(self) -> str | Unseen:
         """That of all attributes of all modules, and of the hooks that run with every module."""
+        if any(isinstance(layer, torch.jit.ScriptModule) for layer in self.module.modules()):
+            return Unseen("the code of a TorchScript module")
         return fingerprint_of(self, _global_forward_hooks, _global_forward_pre_hooks)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
