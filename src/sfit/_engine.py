@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from joblib import delayed, effective_n_jobs
 
 from sfit._checkpoint import Checkpoint
-from sfit._contrast import Evidence, Losses, Side
+from sfit._contrast import Evidence, Losses, Reveal, Side
 from sfit._differences import Base, Evaluation
 from sfit._jobs import limit_threads, workers
 from sfit._packed import pack, unpack
@@ -68,9 +69,9 @@ def gather(
     while pending:
         asked = [questions[number] for number in pending]
         stage = f"{label}, {route}, stage {len(evaluation.stages)}, room {room:g}"
-        if len(pending) < len(questions):
-            # Which brackets missed depends on the rounds, and so on the number of workers.
-            stage += f", questions {blake2b(repr(pending).encode(), digest_size=8).hexdigest()}"
+        if checkpoint is not None:
+            # They depend on earlier answers; and which brackets missed, on the number of workers.
+            stage += f", questions {_digest(asked)}"
         tallies = _pass(
             evaluation, rows, asked, room, n_jobs, progress and label, stage, checkpoint
         )
@@ -117,7 +118,7 @@ def _pass(
             jobs = []
             for number in some:
                 numbers = stretches[number].numbers
-                known = _recall(checkpoint, stage, numbers, len(tasks))
+                known = _recall(checkpoint, stage, numbers, tasks)
                 answers |= known
                 bar.update(len(known) * per_tile)
                 missing = [k for k in range(len(tasks)) if (numbers[-1], k) not in known]
@@ -154,21 +155,33 @@ def _pass(
 
 
 def _recall(
-    checkpoint: Checkpoint | None, stage: str, numbers: range, n_tasks: int
+    checkpoint: Checkpoint | None, stage: str, numbers: range, tasks: Sequence[Sequence[int]]
 ) -> dict[tuple[int, int], list[Tally]]:
     """What a checkpoint knows of a stretch: a task's answers on all of its tiles, or none."""
     known: dict[tuple[int, int], list[Tally]] = {}
     if checkpoint is None:
         return known
-    for k in range(n_tasks):
-        stored = [checkpoint.get(stage, tile, k) for tile in numbers]
-        if all(one is not None for one in stored):
-            known |= {
-                (tile, k): unpack(one)
-                for tile, one in zip(numbers, stored, strict=True)
-                if one is not None
-            }
+    for k, task in enumerate(tasks):
+        decode = partial(unpack, n_tallies=len(task))
+        stored = {(tile, k): checkpoint.get(stage, tile, k, decode) for tile in numbers}
+        found = {key: tallies for key, tallies in stored.items() if tallies is not None}
+        if len(found) == len(stored):
+            known |= found
     return known
+
+
+def _digest(questions: Sequence[Question]) -> str:
+    """A text that is another for other questions, or in another order."""
+    digest = blake2b(digest_size=16)
+    for question in questions:
+        contrast = question.contrast
+        sides = [
+            (sorted(s.shown), s.arithmetic) if isinstance(s, Reveal) else s.without
+            for s in (contrast.base, contrast.full)
+        ]
+        told = sides, contrast.order, float(contrast.beta), contrast.role, question.part, question.n
+        digest.update(repr((*told, tuple(question.ranks), question.only_beta_max)).encode())
+    return digest.hexdigest()
 
 
 def rounds(n: int, at_first: int) -> Iterator[list[int]]:

@@ -23,7 +23,7 @@ from sfit._arguments import (
     warn_of_order,
 )
 from sfit._beta import MAX_BETA, N_MODELS, choose_on, set_aside
-from sfit._checkpoint import Checkpoint, opened_for
+from sfit._checkpoint import Checkpoint
 from sfit._differences import Evaluation
 from sfit._engine import gather
 from sfit._features import positions_of
@@ -32,6 +32,7 @@ from sfit._partitioned import PartitionedResult
 from sfit._partners import Partners, check_partners, find_partners
 from sfit._procedure import Outcome, Plan, sfit
 from sfit._result import Settings, SFITResult
+from sfit._resume import opened_for
 from sfit._sign_test import INTERVALS, Ranks, ranks, too_few_rows
 from sfit._tally import Question
 from sfit._versions import versions
@@ -303,11 +304,11 @@ def feature_significance(
     told = {
         "loss": loss,
         "alpha": alpha,
-        "beta": beta,
+        "beta": "auto" if betas is None else betas,
         "max_order": max_order,
         "correction": correction,
         "interval": interval,
-        "given": given,
+        "given": "rest" if rest else sorted(fixed),
         "by": by if isinstance(by, str) else by is not None,
         "partners": candidates,
         "n_partners": n_partners,

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from sfit.exceptions import ModelError
-from sfit.models._fingerprint import digest_of
+from sfit.models._fingerprint import FUNCTIONS, Unseen, fingerprint_of
 from sfit.models._network import (
     Layer,
     Rescale,
@@ -69,6 +69,16 @@ GLOROT = (
 )
 
 
+# Layers that run code of the user's, or a model of another library.
+OPAQUE = (
+    layers.FlaxLayer,
+    layers.JaxLayer,
+    layers.Lambda,
+    layers.TFSMLayer,
+    layers.TorchModuleWrapper,
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class KerasView(ModelView):
     """A Keras model, called with ``training=False``, which changes nothing about it.
@@ -109,13 +119,25 @@ class KerasView(ModelView):
         """What the model rounds its inputs to, whatever its layers compute in."""
         return np.float64 if self.model.compute_dtype == "float64" else np.float32
 
-    def fingerprint(self) -> str | None:
-        """The configuration and all weights; None where Keras cannot write the former."""
+    def fingerprint(self) -> str | Unseen:
+        """The configuration, all weights, and the code of all layers and of what they call."""
+        model = self.model
+        if not _has_graph(model):
+            return Unseen(
+                f"the code of class {type(model).__qualname__}, a model with its own call"
+            )
+        parts = [*model._flatten_layers(), *getattr(model, "operations", ())]
+        for part in parts:
+            # Assets, as a vocabulary, are no weights.
+            if isinstance(part, OPAQUE) or hasattr(part, "save_assets"):
+                return Unseen(f"what {type(part).__qualname__} {part.name!r} computes with")
         try:
-            written = self.model.to_json()
-        except Exception:  # layers of the user's own refuse in their own ways
-            return None
-        return digest_of(written, self.task, *map(np.asarray, self.model.get_weights()))
+            written = model.to_json()
+        except Exception as error:  # layers of the user's own refuse in their own ways
+            return Unseen(f"the configuration of the Keras model ({error})")
+        settings = keras.backend.backend(), keras.config.epsilon(), keras.config.image_data_format()
+        code = list(map(_code, parts))
+        return fingerprint_of(written, self.task, settings, code, list(map(_array, model.weights)))
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Glorot-normal kernels, zero biases; layers of other kinds by their own initialiser.
@@ -187,6 +209,19 @@ def _has_graph(model: Any) -> bool:
 def _of_keras(layer: Any) -> bool:
     """Whether a layer can be found by name in any process."""
     return type(layer).__module__.startswith("keras.") and not isinstance(layer, layers.Lambda)
+
+
+def _code(part: Any) -> tuple[Any, dict[str, Any]]:
+    """The class of a layer or operation, and what it can call: functions and callable attributes.
+
+    Keras itself wraps two methods of every layer; these play no part in a prediction.
+    """
+    held = {name: one for name, one in vars(part).items() if callable(one)}
+    return type(part), {
+        name: one if isinstance(one, FUNCTIONS) else type(one)
+        for name, one in held.items()
+        if name not in ("build", "quantize")
+    }
 
 
 def _renew_scales(model: Any) -> None:

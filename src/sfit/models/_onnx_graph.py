@@ -169,6 +169,15 @@ def redraw(graph: Any, rng: np.random.Generator) -> bool:
     return drawn
 
 
+def has_weights_elsewhere(graph: Any) -> bool:
+    """Whether some tensors lie in files beside the model."""
+    attributes = [attribute for node in graph.node for attribute in node.attribute]
+    tensors = [*graph.initializer, *(attribute.t for attribute in attributes)]
+    return any(tensor.data_location == tensor.EXTERNAL for tensor in tensors) or any(
+        has_weights_elsewhere(attribute.g) for attribute in attributes if attribute.HasField("g")
+    )
+
+
 def _is_prediction(value: Any) -> bool:
     kind = value.type.WhichOneof("value")
     return kind == "sequence_type" or value.type.tensor_type.elem_type in FLOATS

@@ -13,11 +13,12 @@ import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
+from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 from torch.nn.parameter import is_lazy
 
 from sfit._arguments import check_choice
 from sfit.exceptions import ArgumentError, ModelError
-from sfit.models._fingerprint import digest_of
+from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.models._network import (
     Layer,
     Output,
@@ -91,22 +92,11 @@ class TorchView(ModelView):
 
         return in_batches(forward, Z, _single_or_double(dtype), self.task)
 
-    def fingerprint(self) -> str | None:
-        """The architecture as it prints, and all weights; pickles of a module are never alike.
-
-        None where the state holds an object that shows nothing of what is in it.
-        """
-        state = self.module.state_dict()
-        weights = [part for name in state for part in (name, *_parts(state[name]))]
-        if any(part is None for part in weights):
-            return None
-        plain = [
-            f"{name} {value!r}"
-            for layer in self.module.modules()
-            for name, value in sorted(vars(layer).items())
-            if isinstance(value, bool | int | float | str | tuple)
-        ]
-        return digest_of(repr(self.module), self.output, self.task, *plain, *weights)
+    def fingerprint(self) -> str | Unseen:
+        """That of all attributes of all modules, and of the hooks that run with every module."""
+        if any(isinstance(layer, torch.jit.ScriptModule) for layer in self.module.modules()):
+            return Unseen("the code of a TorchScript module")
+        return fingerprint_of(self, _global_forward_hooks, _global_forward_pre_hooks)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Glorot-normal weights, zero biases; layers of other kinds by their own initialiser."""
@@ -275,19 +265,6 @@ def _step(layer: Any) -> Step | None:
 def _array(tensor: Any) -> Array:
     values: Array = tensor.detach().cpu().numpy()
     return values
-
-
-def _parts(value: Any) -> list[Any]:
-    """What a state holds under one name, as texts and arrays of all digits; None is unknown."""
-    if isinstance(value, list | tuple):
-        return [part for item in value for part in _parts(item)]
-    if not isinstance(value, torch.Tensor):
-        plain = value is None or isinstance(value, bool | int | float | str | torch.dtype)
-        return [repr(value) if plain else None]
-    tensor = value.dequantize() if value.is_quantized else value
-    known = tensor.dtype in (torch.float32, torch.float64) or not tensor.is_floating_point()
-    # Of shorter floats NumPy does not know every kind.
-    return [str(value.dtype), _array(tensor if known else tensor.float())]
 
 
 def _redraw(layer: nn.Module, rng: np.random.Generator) -> None:

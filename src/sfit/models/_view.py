@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit.exceptions import ModelError
-from sfit.models._fingerprint import stable_hash
+from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.rows import as_table, is_frame, numbers
 
 Array = npt.NDArray[Any]
@@ -216,15 +216,16 @@ class ModelView:
         """
         return self
 
-    def fingerprint(self) -> str | None:
+    def fingerprint(self) -> str | Unseen | None:
         """A text by which another process knows the model again.
 
         Returns
         -------
-        str or None
-            None where there is none.
+        str, Unseen or None
+            By default a digest of all attributes. Where something that may change predictions
+            cannot be seen, such as code of the user, it says what; None says nothing.
         """
-        return stable_hash(self)
+        return fingerprint_of(self)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """A copy with the same structure and random parameters; the model is left as it is.
