@@ -131,10 +131,11 @@ def frozen(column: pd.Series, value: Any, n: int) -> pd.Series:
         return pd.Series([value] * n, dtype=column.dtype)
     if column.dtype == object or column.dtype.kind not in "biuf":
         return pd.Series([value] * n, dtype=column.dtype)
-    if column.dtype.kind == "f":
-        return pd.Series(np.full(n, value, dtype=column.dtype))
-    whole = column.dtype.kind in "iu" and float(value).is_integer()
-    return pd.Series(np.full(n, value, dtype=column.dtype if whole else np.float64))
+    made = np.full(n, value, dtype=np.float64)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        own = made.astype(column.dtype)
+    return pd.Series(own if np.array_equal(own, made, equal_nan=True) else made)
 
 
 def trace(head: Any, frame: pd.DataFrame, encoded: np.ndarray) -> list[int]:
