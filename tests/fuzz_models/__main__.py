@@ -31,7 +31,8 @@ def work(seed: int, numbers: range) -> None:
         for number in numbers:
             print(json.dumps({"started": number}), flush=True)
             outcome = run_case(seed, number, Path(folder))
-            print(json.dumps(vars(outcome) | {"memory": resident()}), flush=True)
+            told = vars(outcome) | {"foreign": sorted(outcome.foreign), "memory": resident()}
+            print(json.dumps(told), flush=True)
 
 
 def resident() -> float:

@@ -33,6 +33,8 @@ class Naive:
     """The user's column behind each one; -1 for a column that never moves."""
     encoded: bool
     asked: dict[tuple[bytes, frozenset[int]], np.ndarray] = field(default_factory=dict)
+    heard: set[str] = field(default_factory=set)
+    """What the library itself warns of when it predicts."""
 
     def ask(self, numbers: np.ndarray) -> np.ndarray:
         """Predictions for a table of row numbers."""
@@ -52,12 +54,13 @@ class Naive:
 
     def _predict(self, table: pd.DataFrame) -> np.ndarray:
         case = self.case
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
             if self.encoded:
                 answer = case.kind.predict(case.own[-1], table.to_numpy())
             else:
                 answer = case.kind.predict(case.own, table.to_numpy() if case.as_array else table)
+        self.heard |= {str(warning.message) for warning in heard}
         values = np.asarray(answer)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
