@@ -146,18 +146,26 @@ def at_cells(cells: Array, values: Sequence[Array]) -> list[Array]:
     return found[::-1]
 
 
-def representatives(edges: Array, strict: bool, missing: bool) -> Array:
-    """A value of each cell, in order; a missing one last where the column has any."""
+def representatives(
+    edges: Array, strict: bool, missing: bool, *, unbounded: bool = False
+) -> Array:
+    """A value of each cell, in order; a missing one last where the column has any.
+
+    `unbounded` says that the column holds infinities, or what the trees' type takes for them.
+    """
     dtype = edges.dtype.type
-    if not len(edges):
-        values = np.zeros(1, dtype=edges.dtype)
-    elif strict:
-        values = np.append(np.nextafter(edges[0], dtype(-np.inf)), edges)
-    else:
-        values = np.append(edges, np.nextafter(edges[-1], dtype(np.inf)))
-    # A split of what is missing from all else has its threshold at infinity, which models refuse.
-    largest = np.finfo(dtype).max
-    values = np.clip(values, -largest, largest)
+    with np.errstate(over="ignore"):
+        if not len(edges):
+            values = np.zeros(1, dtype=edges.dtype)
+        elif strict:
+            values = np.append(np.nextafter(edges[0], dtype(-np.inf)), edges)
+        else:
+            values = np.append(edges, np.nextafter(edges[-1], dtype(np.inf)))
+    if not unbounded:
+        # A split of what is missing from all else may have its threshold at infinity, which most
+        # models refuse. Without infinite rows the cell beyond the largest float is empty.
+        largest = np.finfo(dtype).max
+        values = np.clip(values, -largest, largest)
     return np.append(values, dtype(np.nan)) if missing else values
 
 

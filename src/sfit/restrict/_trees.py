@@ -93,13 +93,21 @@ def _grid(trees: Trees, features: Features, nodes: Mapping[int, Array], together
         (np.unique(trees.threshold[own]), column in features.missing)
         for column, own in nodes.items()
     ]
+    with np.errstate(over="ignore"):
+        unbounded = [
+            bool(np.isinf(np.asarray(features.spans[column], dtype=trees.dtype)).any())
+            for column in nodes
+        ]
     return Grid(
         columns=tuple(nodes),
         lookups=tuple(
             make_lookup(own, strict=trees.strict, missing=some, together=together)
             for own, some in of_columns
         ),
-        values=tuple(representatives(own, trees.strict, some) for own, some in of_columns),
+        values=tuple(
+            representatives(own, trees.strict, some, unbounded=infinite)
+            for (own, some), infinite in zip(of_columns, unbounded, strict=True)
+        ),
     )
 
 
@@ -210,4 +218,5 @@ def _numbers(trees: Trees, reference: Table) -> tuple[Array, Array]:
         float(column_values(reference, column)[0]) if own else np.nan
         for column, own in enumerate(known)
     ]
-    return np.asarray(values, dtype=trees.dtype), np.asarray(known, dtype=bool)
+    with np.errstate(over="ignore"):  # beyond single precision lies infinity, to the trees as well
+        return np.asarray(values, dtype=trees.dtype), np.asarray(known, dtype=bool)
