@@ -191,11 +191,13 @@ def feature_significance(
     progress : bool, default=False
         Show a progress bar per order.
     checkpoint : path, optional
-        A file (SQLite) to which finished work is written, so that the same call goes on where a
-        killed one stopped, to the same result. A file of another run is refused.
+        A file (SQLite) of finished work. The same call continues where a killed one stopped, to
+        the same result. A damaged file, a file of another run, and a model that predicts
+        differently than before are refused.
     checkpoint_key : str, optional
-        Stands for the model and for functions among the arguments where they have no fingerprint
-        of their own (a callable has none): change it when they change.
+        Stands for the model and for functions among the arguments: change it when they change.
+        Needed where a later run cannot recognise them: callables, and models with code of your
+        own (a class or function outside of installed packages). The error says what it is.
     random_state : int or Generator, optional
         Seed for `beta="auto"`; nothing else is random.
     sample_weight : None

@@ -96,7 +96,8 @@ def loco_significance(
         Of each model its predictions of the test rows are kept,
         not the model: all differences follow from them, for any loss and level. A run that goes on
         keeps what was finished and fits only what is missing, so that the estimator need not be
-        seeded; it is known again by its parameters.
+        seeded; it is known again by its class and parameters. An estimator that gives the same
+        model at every fit, and another one than before, is refused.
 
     Returns
     -------
