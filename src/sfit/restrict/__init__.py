@@ -101,9 +101,8 @@ class SidePredictions:
             right = repeats(self.view, self.features, route.functions, tile)
             return set() if right else set(asked)
         new = [c for c in asked if (c.base, c.full) not in self.trusted]
-        functions = dict(self.prepared)
-        for side, function in route.functions.items():
-            functions[side] = function
+        new_sides: dict[Side, Restricted] = dict(route.functions.items())
+        functions = self.prepared | new_sides
         wrong = not_reproduced(
             self.view, self.features, self.structure, new, functions, tile, precision
         )

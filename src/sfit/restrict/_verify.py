@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from sfit._contrast import Contrast, Reveal, Side, same_prediction
+from sfit._contrast import Contrast, Reveal, Side, rounding, same_prediction
 from sfit._features import Features
 from sfit.models import Dense, ModelView
 from sfit.restrict._direct import Memory, predict_directly
@@ -34,14 +34,30 @@ VERIFIED_VALUES, LEAST_SIDES = 1 << 22, 16
 
 All sides are compared up to 470 columns; beyond, the work no longer grows with their square."""
 
-SHARE_OF_ROWS, FLIPPED = 1e-5, 0.2
-"""Of n rows, at most about FLIPPED * n * (error / effect) are counted otherwise (measured on
-networks of single precision, inputs far from zero: an error that rows of one value share is the
-worst). That must not be more than this share of the rows, or a single row.
+SHARE_OF_ROWS = 1e-5
+"""So many rows, as a share, may be counted otherwise than by the model; but one row always."""
+
+FLIPPED = 0.5
+"""Of n rows with a mean error e and a usual effect m, about half of n e / m are counted otherwise.
+
+That is the density of a standardised normal effect at zero, where a row begins to count, and that
+of the target half way between two predictions, where it ceases to.
+"""
+
+ROUNDINGS, TOGETHER = 4.0, 16.0
+"""A mean error of so many rounding units of the prediction is what any computation has. If it is
+larger, digits are lost inside the network, where columns are far from zero. Then few distinct
+values are left of a column, and rows of one value are counted otherwise together: as many as this.
+"""
+
+CROWD_ROWS, CROWD_SHARE, CROWD, WIDER = 1_024, 16, 4, 8
+"""To see how many rows lie next to the rounding rule, the route alone is asked for so many, or for
+one in so many of a short tile. More than `CROWD` are too many, counted in a window that is so much
+wider, to make the estimate steady.
 """
 
 LARGEST_ERROR, ROUNDING_POWER = 1e-4, 0.4
-"""An error may never be a larger share of the effect than this, nor than this power of the rounding
+"""No row's error may be a larger share of the effect than this, nor than this power of the rounding
 unit: 6e-7 in double precision. A wrong structure is further from the model.
 """
 
@@ -55,10 +71,20 @@ class Precision:
     n: int
 
     @property
-    def room(self) -> float:
-        """The largest error that passes, as a share of the effect."""
-        by_count = max(SHARE_OF_ROWS, 1 / self.n) / FLIPPED
-        return min(by_count, LARGEST_ERROR, self.unit**ROUNDING_POWER)
+    def share(self) -> float:
+        """The share of the rows that may be counted otherwise: at least one row."""
+        return max(SHARE_OF_ROWS, 1 / self.n)
+
+    def are_small(self, errors: Array, mean: Array, effects: Array, usual: float) -> Array:
+        """Whether errors are small beside effects: (contrasts, rows, outputs) -> contrasts.
+
+        Those of every row, to see that the structure is right; and their mean, for the counts.
+        `usual` is the usual size of a prediction.
+        """
+        largest = min(LARGEST_ERROR, self.unit**ROUNDING_POWER)
+        flipped = FLIPPED * np.where(mean > ROUNDINGS * self.unit * usual, TOGETHER, 1.0)
+        few = flipped * mean <= self.share * effects.min(axis=1)
+        return np.asarray((errors <= largest * effects).all(axis=(1, 2)) & few.all(axis=1))
 
 
 def repeats(
@@ -126,15 +152,46 @@ def _wrong(
         return np.ones(len(contrasts), dtype=bool)
     gaps = np.abs(ours[which] - theirs)
     # Of a side that was not asked for, the error is the largest of those that were.
-    errors = np.broadcast_to(gaps.max(axis=0), ours.shape).copy()
+    errors: Array = np.broadcast_to(gaps.max(axis=0), ours.shape).copy()
     errors[which] = gaps
     known = ours.copy()
     known[which] = theirs
     effects = np.minimum(
         _effects(known[base], known[full], precision), _effects(ours[base], ours[full], precision)
     )
-    small = np.maximum(errors[base], errors[full]) <= precision.room * effects
-    return np.asarray(~small.all(axis=(1, 2)))
+    errors = np.maximum(errors[base], errors[full])
+    sizes = np.abs(known[full])
+    # Where all of the few rows agree to the bit, another may still differ by a rounding unit.
+    mean = np.maximum(errors.mean(axis=1), precision.unit * sizes.max(axis=1) / len(sample))
+    wrong = ~precision.are_small(errors, mean, effects, _usual(view, sizes, tile))
+    many = _rows(tile, min(CROWD_ROWS, max(VERIFIED_ROWS, len(tile) // CROWD_SHARE)))
+    # Where no row counts, as by an ignored feature, none is next to counting.
+    counted = ~wrong & np.isfinite(effects).all(axis=(1, 2))
+    for k in np.flatnonzero(counted).tolist():
+        before, behind = (functions[side](many).by_row() for side in _sides(contrasts[k]))
+        wrong[k] = _is_crowded(before, behind, float(mean[k].max()), precision)
+    return wrong
+
+
+def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
+    """What the model usually predicts, or has to: one outlier must not widen the tolerance."""
+    usual = float(np.median(sizes, axis=1).max())
+    if view.task == "classification":
+        return usual
+    return max(usual, float(np.median(np.abs(tile.y))))
+
+
+def _is_crowded(base: Array, full: Array, error: float, precision: Precision) -> bool:
+    """Whether too many rows move by hardly more than the rounding rule lets pass.
+
+    Along a piece of a network that is all but flat, an error decides whether these rows count. So
+    few rows cannot show a share of 1 in 100,000: they show it in a window that is as much wider.
+    """
+    size = np.maximum(np.abs(base), np.abs(full))
+    beyond = np.abs(full - base) - rounding(size, precision.unit, precision.noise)
+    beyond = beyond.reshape(len(beyond), -1).max(axis=1)
+    window = WIDER * error / (len(beyond) * precision.share)
+    return bool(np.count_nonzero((beyond > 0) & (beyond <= window)) > WIDER * CROWD)
 
 
 def _agrees(
@@ -159,7 +216,9 @@ def _agrees(
     if ours.shape != theirs.shape:
         return False
     effects = _effects(base, theirs, precision)
-    return bool((np.abs(ours - theirs) <= precision.room * effects).all())
+    # Beside what all columns together do, counts are not at stake: the structure is.
+    largest = min(LARGEST_ERROR, precision.unit**ROUNDING_POWER)
+    return bool((np.abs(ours - theirs) <= largest * effects).all())
 
 
 def _effects(base: Array, full: Array, precision: Precision) -> Array:
@@ -200,17 +259,24 @@ def _stacked(predictions: Sequence[Array]) -> Array:
     return stacked.reshape(*stacked.shape[:2], -1)
 
 
-def _sample(features: Features, tile: Tile, *, with_ends: bool) -> Tile:
-    """Some rows from all over a tile; with ends, first the reference, the least, the largest."""
-    rows = np.unique(np.linspace(0, len(tile) - 1, VERIFIED_ROWS).astype(np.intp))
-    shown, numbers = take_rows(tile.X, rows), [tile.number(row) for row in rows.tolist()]
-    if with_ends:
-        # Sparse rows become dense on the way, as the reference is.
-        dense = reveal(features.reference, shown, range(shown.shape[1]), None)
-        ends = np.array(features.spans).T.astype(dense.dtype)
-        # Along a column that is infinite somewhere there is no polyline.
-        ends = np.where(np.isfinite(ends), ends, features.reference)
-        shown = np.concatenate([features.reference, ends, dense])
-        numbers = [numbers[0]] * 3 + numbers
+def _rows(tile: Tile, n: int) -> Tile:
+    """Some rows from all over a tile."""
+    rows = np.unique(np.linspace(0, len(tile) - 1, n).astype(np.intp))
+    numbers = np.array([tile.number(row) for row in rows.tolist()])
     # Only the number of targets matters: it is the number of rows.
-    return Tile(tile.index, shown, np.zeros(len(numbers)), None, np.array(numbers))
+    return Tile(tile.index, take_rows(tile.X, rows), np.zeros(len(rows)), None, numbers)
+
+
+def _sample(features: Features, tile: Tile, *, with_ends: bool) -> Tile:
+    """The rows that a route is compared on; with ends, first the reference, least and largest."""
+    rows = _rows(tile, VERIFIED_ROWS)
+    if not with_ends:
+        return rows
+    # Sparse rows become dense on the way, as the reference is.
+    dense = reveal(features.reference, rows.X, range(rows.X.shape[1]), None)
+    ends = np.array(features.spans).T.astype(dense.dtype)
+    # Along a column that is infinite somewhere there is no polyline.
+    ends = np.where(np.isfinite(ends), ends, features.reference)
+    shown = np.concatenate([features.reference, ends, dense])
+    numbers = np.concatenate([[rows.number(0)] * 3, [rows.number(k) for k in range(len(rows))]])
+    return Tile(tile.index, shown, np.zeros(len(shown)), None, numbers)
