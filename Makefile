@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Two test processes with a full set of OpenMP and BLAS threads each would fight for the cores.
 test test-long wheel-test calibrate coverage mutate docs: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long calibrate coverage golden mutate fuzz soak bench lint format wheel-test docs clean
+.PHONY: help demo test test-long calibrate coverage golden mutate fuzz flip soak bench lint format wheel-test docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile
@@ -50,6 +50,10 @@ mutate: $(VENV)/.installed ## change the statistics a little, see whether a test
 FUZZ ?= --count 30
 fuzz: $(VENV)/.installed ## damaged files of every kind that the program reads
 	$(VENV)/bin/python tests/fuzz_files.py $(FUZZ)
+
+FLIP ?= --count 6000
+flip: $(VENV)/.installed ## one flipped bit in checkpoints and stored results, thousands of times
+	$(VENV)/bin/python tests/flips.py $(FLIP)
 
 SOAK ?= --seconds 3600
 soak: $(VENV)/.installed ## an hour of random tests of random models

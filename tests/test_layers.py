@@ -56,7 +56,9 @@ MAY_IMPORT = {
     "_versions": (),
     "_payload": ("_contrast", "_differences"),
     "_jobs": ("_blas", "_contrast", "_differences", "_payload"),
-    "_checkpoint": ("exceptions", "_versions", "problem", "rows"),
+    "_checkpoint": ("exceptions",),
+    "_probe": ("exceptions", "_checkpoint", "_contrast", "problem", "restrict", "rows"),
+    "_resume": ("exceptions", "_checkpoint", "_probe", "_versions", "models", "problem", "rows"),
     "_document": ("exceptions",),
     "_result": (
         "_arguments",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import sfit
+from sfit._document import sealed
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._result import SetTest
 from sfit._summary import listed, p_relation, p_text
@@ -149,6 +150,12 @@ def test_deciding_again_at_another_level(result, alpha, correction):
     assert [gate.is_open for gate in again.gates] == [gate.p_value < alpha for gate in result.gates]
 
 
+def resealed(text, old, new):
+    """A document with another text in it, and the checksum of that."""
+    assert old in text
+    return json.dumps(sealed(json.loads(text.replace(old, new))))
+
+
 def test_the_level_of_the_run_is_kept(result):
     """Of however many decisions: it is that of intervals and beta_max, in a file as well."""
     again = result.at(alpha=0.01).at(alpha=0.2)
@@ -157,10 +164,10 @@ def test_the_level_of_the_run_is_kept(result):
     assert sfit.SFITResult.from_json(again.to_json()) == again
     assert again.at(alpha=0.05) == result
     for bad in ("0", "1.5", '"0.05"'):
-        forged = again.to_json().replace('"planned_alpha": 0.05', f'"planned_alpha": {bad}')
+        forged = resealed(again.to_json(), '"planned_alpha": 0.05', f'"planned_alpha": {bad}')
         with pytest.raises(DataError, match="planned_alpha"):
             sfit.SFITResult.from_json(forged)
-    before = result.to_json().replace(',\n   "planned_alpha": null', "")
+    before = resealed(result.to_json(), ',\n   "planned_alpha": null', "")
     assert "planned_alpha" not in before
     assert sfit.SFITResult.from_json(before) == result
 
@@ -394,7 +401,7 @@ def test_any_number_and_any_name_comes_back(few, a, b, c, name, count):
 def test_how_it_was_run_is_kept_apart(result):
     """`run` differs from run to run and is no part of equality."""
     document = json.loads(result.to_json())
-    assert set(document) == {"schema_version", "kind", "result", "run"}
+    assert set(document) == {"schema_version", "kind", "result", "run", "checksum"}
     assert document["run"]["versions"]
     other = replace(result, run={"seconds": -1.0})
     assert other == result
@@ -408,12 +415,12 @@ def test_how_it_was_run_is_kept_apart(result):
     [
         "{",
         "{}",
-        '{"schema_version": 1}',
+        '{"schema_version": 2}',
         '{"schema_version": 99, "kind": "SFITResult", "result": {}, "run": {}}',
-        '{"schema_version": 1, "kind": "PartitionedResult", "result": {}, "run": {}}',
-        '{"schema_version": 1, "kind": "SFITResult"}',
-        '{"schema_version": 1, "kind": "SFITResult", "result": {}, "run": {}}',
-        '{"schema_version": 1, "kind": "SFITResult", "result": [], "run": {}}',
+        '{"schema_version": 2, "kind": "PartitionedResult", "result": {}, "run": {}}',
+        '{"schema_version": 2, "kind": "SFITResult"}',
+        '{"schema_version": 2, "kind": "SFITResult", "result": {}, "run": {}}',
+        '{"schema_version": 2, "kind": "SFITResult", "result": [], "run": {}}',
     ],
 )
 def test_json_of_something_else_is_refused(text, tmp_path):

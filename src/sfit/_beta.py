@@ -19,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit._arguments import warn_of_order
-from sfit._checkpoint import opened_for
 from sfit._contrast import Contrast, Question, Reveal
 from sfit._engine import measure
+from sfit._probe import confirm
 from sfit._request import BetaRequest, Request, Subject
 from sfit._result import BetaChoice
+from sfit._resume import opened_for
 from sfit._session import Session
 from sfit._sign_statistic import SignStatistic
 from sfit._sign_test import too_few_rows
@@ -232,6 +233,8 @@ def _thresholds(
     problem: Problem, request: BetaRequest, session: Session, label: str
 ) -> tuple[float, ...]:
     """For each feature, the beta from which on it is no longer significant; 0 if it never is."""
+    if session.checkpoint is not None:
+        confirm(session.checkpoint, problem, label)
     nothing, n = Reveal(frozenset()), len(problem.rows)
     terms = [frozenset({feature}) for feature in range(len(problem.features.names))]
     questions = [Question(Contrast(term, nothing, Reveal(term)), 0, n) for term in terms]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sfit._contrast import Contrast, Losses, same_prediction
 from sfit._losses import Loss
-from sfit.restrict import Prediction, SidePredictions
+from sfit.restrict import Precision, Prediction, SidePredictions
 from sfit.rows import Rows, Tile
 
 Array = npt.NDArray[Any]
@@ -43,8 +43,8 @@ class Evaluation:
         self, contrasts: Sequence[Contrast], warn: Callable[[str], None]
     ) -> tuple[str, list[Contrast]]:
         """Choose the route of some contrasts: its name, and the contrasts that it predicts."""
-        rows = self.rows
-        return self.predictions.prepare(contrasts, rows.first, len(rows), self.unit, warn)
+        precision = Precision(self.unit, self.noise, len(self.rows))
+        return self.predictions.prepare(contrasts, self.rows.first, precision, warn)
 
 
 class Base:

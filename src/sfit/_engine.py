@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
@@ -57,8 +58,8 @@ class Statistic(Protocol):
     def pack(self, tallies: Sequence[Any]) -> bytes:
         """Tallies as a checkpoint stores them."""
 
-    def unpack(self, data: bytes) -> list[Any]:
-        """Tallies from a checkpoint."""
+    def unpack(self, data: bytes, n_tallies: int) -> list[Any]:
+        """Tallies from a checkpoint; a ValueError where the data hold anything else."""
 
 
 class Ask(NamedTuple):
@@ -98,12 +99,13 @@ def measure(
 
 def _stage(asks: Sequence[Ask], label: str, route: str, attempt: int) -> str:
     """The name under which a checkpoint stores some questions: the same in every run."""
-    asked = [
-        (q.part, c.order, c.role, c.beta, sorted(c.term), sorted(c.base.visible(frozenset())))
-        for q, c in asks
-    ]
-    digest = blake2b(repr(asked).encode(), digest_size=8).hexdigest()
-    return f"{label}, {route}, {digest}, attempt {attempt}"
+    digest = blake2b(digest_size=16)
+    for question, routed in asks:
+        sides = [repr(side.identity()) for side in (routed.base, routed.full)]
+        term, beta = sorted(routed.term), float(routed.beta)
+        asked = sides, term, routed.order, beta, routed.role, question.part, question.n
+        digest.update(repr(asked).encode())
+    return f"{label}, {route}, {digest.hexdigest()}, attempt {attempt}"
 
 
 def _pass(
@@ -142,7 +144,7 @@ def _pass(
             jobs = []
             for number in some:
                 numbers = stretches[number].numbers
-                stored = _recall(session, statistic, stage, numbers, len(tasks))
+                stored = _recall(session, statistic, stage, numbers, tasks)
                 answers |= stored
                 bar.update(len(stored) * per_tile)
                 missing = [k for k in range(len(tasks)) if (numbers[-1], k) not in stored]
@@ -184,20 +186,22 @@ def _pass(
 
 
 def _recall(
-    session: Session, statistic: Statistic, stage: str, numbers: range, n_tasks: int
+    session: Session,
+    statistic: Statistic,
+    stage: str,
+    numbers: range,
+    tasks: Sequence[Sequence[int]],
 ) -> dict[tuple[int, int], list[Any]]:
     """The stored answers of a stretch: those of a task on all of its tiles, or none."""
     known: dict[tuple[int, int], list[Any]] = {}
     if session.checkpoint is None:
         return known
-    for k in range(n_tasks):
-        stored = [session.checkpoint.get(stage, tile, k) for tile in numbers]
-        if all(one is not None for one in stored):
-            known |= {
-                (tile, k): statistic.unpack(one)
-                for tile, one in zip(numbers, stored, strict=True)
-                if one is not None
-            }
+    for k, task in enumerate(tasks):
+        decode = partial(statistic.unpack, n_tallies=len(task))
+        stored = {(tile, k): session.checkpoint.get(stage, tile, k, decode) for tile in numbers}
+        found = {key: tallies for key, tallies in stored.items() if tallies is not None}
+        if len(found) == len(stored):
+            known |= found
     return known
 
 

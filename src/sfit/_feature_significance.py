@@ -10,15 +10,15 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
-from sfit._checkpoint import opened_for
 from sfit._contrast import Evidence
 from sfit._engine import measure
 from sfit._features import positions_of
 from sfit._partitioned import PartitionedResult
-from sfit._partners import Partners, check_partners, find_partners
+from sfit._partners import Checked, Partners, check_partners, find_partners
 from sfit._procedure import Design, Outcome, follow
 from sfit._request import Request
 from sfit._result import BetaChoice, Settings, SFITResult
+from sfit._resume import opened_for
 from sfit._session import Session
 from sfit._sign_statistic import SignTest
 from sfit.exceptions import ArgumentError, DataError
@@ -166,11 +166,13 @@ def feature_significance(
     progress : bool, default=False
         Show a progress bar per order.
     checkpoint : path, optional
-        A file (SQLite) to which finished work is written, so that the same call goes on where a
-        killed one stopped, to the same result. A file of another run is refused.
+        A file (SQLite) of finished work. The same call continues where a killed one stopped, to
+        the same result. A damaged file, a file of another run, and a model that predicts
+        differently than before are refused.
     checkpoint_key : str, optional
-        Stands for the model and for functions among the arguments where they have no fingerprint
-        of their own (a callable has none): change it when they change.
+        Stands for the model and for functions among the arguments: change it when they change.
+        Needed where a later run cannot recognise them: callables, and models with code of your
+        own (a class or function outside of installed packages). The error says what it is.
     random_state : int or Generator, optional
         Seed for `beta="auto"`; nothing else is random.
 
@@ -211,12 +213,13 @@ def feature_significance(
     warn_of_order(X, y, "y")
     warn_of_order(X, by, "by")
     problem = pose(model, X, y, by=by, **request.subject)
-    design = design_of(request, problem)
+    candidates = check_partners(partners, problem.features.names)
+    design = design_of(request, problem, candidates)
     validation = validation_of(request, problem, model)
-    identity = request.identity()
-    with opened_for(
-        checkpoint, checkpoint_key, identity, problem, validation
-    ) as session.checkpoint:
+    chosen = {"given": "rest" if design.rest else sorted(design.given), "partners": candidates}
+    identity = request.identity() | chosen
+    stored = opened_for(checkpoint, checkpoint_key, identity, problem, validation)
+    with stored as session.checkpoint:
         choice = None
         if request.betas is None:
             choice, problem = choose_for(request, problem, validation, session)
@@ -233,7 +236,7 @@ def feature_significance(
     return PartitionedResult(tuple(zip(problem.rows.parts, results, strict=True)), label)
 
 
-def design_of(request: Request, problem: Problem) -> Design:
+def design_of(request: Request, problem: Problem, candidates: Checked) -> Design:
     """What is asked of every part of the rows; without betas where these are still to be chosen."""
     features = problem.features
     if request.given_rest and "rest" in features.names:
@@ -244,8 +247,8 @@ def design_of(request: Request, problem: Problem) -> Design:
     given = [] if request.given_rest else positions_of(request.given, features.names, "given")
     if len(given) == len(features.names):
         raise ArgumentError("given names every feature: there is none left to test.")
-    candidates = check_partners(request.partners, features.names)
     tested = features.everything - set(given)
+    # At order 1 nothing is tried together, and lists of all others take p x p numbers.
     partners = {}
     if request.max_order > 1:
         structure = problem.view.structure

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from joblib import delayed, effective_n_jobs, parallel_config
 
 from sfit._arguments import warn_of_order
-from sfit._checkpoint import opened
 from sfit._contrast import Contrast, Evidence, Question, Refit, Reveal, Side
 from sfit._engine import measure
 from sfit._features import group_columns
@@ -29,6 +28,7 @@ from sfit._refits import (
     Kept,
     Refits,
     check_estimator,
+    check_same,
     fit,
     keep,
     leave_out,
@@ -39,6 +39,7 @@ from sfit._refits import (
 )
 from sfit._request import RefitRequest
 from sfit._result import REFITS, Settings, SFITResult
+from sfit._resume import opened
 from sfit._session import Session
 from sfit._sign_statistic import SignStatistic, SignTest
 from sfit.exceptions import ArgumentError
@@ -89,7 +90,8 @@ def loco_significance(
         Of each model its predictions of the test rows are kept,
         not the model: all differences follow from them, for any loss and level. A run that goes on
         keeps what was finished and fits only what is missing, so that the estimator need not be
-        seeded; it is known again by its parameters.
+        seeded; it is known again by its class and parameters. An estimator that gives the same
+        model at every fit, and another one than before, is refused.
 
     Returns
     -------
@@ -171,13 +173,16 @@ def compare_refits(
     )
     with bar, opened_file as saved:
         # An estimator without a seed gives another model each time: the first one counts.
-        whole = recall(saved, ALL_FEATURES)
+        n_tiles = full.rows.stretches[-1].numbers.stop
+        whole = recall(saved, ALL_FEATURES, n_tiles)
         if whole is None:
             whole = predictions_of(full)
             keep(saved, ALL_FEATURES, whole)
+        elif saved is not None:
+            check_same(saved, job, whole, full)
         left = []
         for feature in range(len(members)):
-            stored = recall(saved, feature)
+            stored = recall(saved, feature, n_tiles)
             if stored is None:
                 left.append(feature)
             else:

@@ -22,20 +22,21 @@ Array = npt.NDArray[Any]
 
 def absolute_error(y: Array, prediction: Array) -> Array:
     """Absolute deviation, section 2.1's choice for regression."""
-    gap = y - prediction
+    gap = _gap(y, prediction)
     np.abs(gap, out=gap)
     return _mean_over_outputs(gap)
 
 
 def squared_error(y: Array, prediction: Array) -> Array:
     """Squared deviation."""
-    gap = y - prediction
+    gap = _gap(y, prediction)
     np.square(gap, out=gap)
     return _mean_over_outputs(gap)
 
 
 def poisson(y: Array, prediction: Array) -> Array:
     """Poisson deviance, which unlike the likelihood is never negative."""
+    y, prediction = np.asarray(y, dtype=np.float64), np.asarray(prediction, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         deviance = 2 * (xlogy(y, y / prediction) - y + prediction)
     # The deviance is never negative; next to its minimum, rounding can make it so.
@@ -63,6 +64,15 @@ def brier(y: Array, prediction: Array) -> Array:
 def zero_one(y: Array, prediction: Array) -> Array:
     """One where the most probable class is not the observed one."""
     return np.asarray(prediction.argmax(axis=1) != y, dtype=np.float64)
+
+
+def _gap(y: Array, prediction: Array) -> Array:
+    """y minus its prediction, in doubles.
+
+    Two predictions in single precision may differ by less than the rounding of a large y of the
+    same type: their losses must still differ.
+    """
+    return np.subtract(y, prediction, dtype=np.float64)
 
 
 def _mean_over_outputs(losses: Array) -> Array:

@@ -156,8 +156,8 @@ class Request(Subject):
     def identity(self) -> dict[str, Any]:
         """The arguments that a checkpoint must know; the labels of `by` count as rows."""
         by = self.by if isinstance(self.by, str) else self.by is not None
-        betas = {"beta": DEFAULT_BETA if self.beta is None else self.beta}
-        return super().identity() | betas | {"by": by} | self.test.identity()
+        betas = "auto" if self.betas is None else self.betas
+        return super().identity() | {"beta": betas, "by": by} | self.test.identity()
 
 
 @dataclass(frozen=True)

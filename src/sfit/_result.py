@@ -290,8 +290,10 @@ class SFITResult(Reported):
         have different bases and must not be compared.
         """
         rows = []
+        # The first of each, as sets are tested in the order of their size.
+        alone = {test.term: test for test in reversed(self.tests) if len(test.term) == 1}
         for name, (order, test) in self._found_through().items():
-            shown = test if test is not None else self._alone(name)
+            shown = test if test is not None else alone.get((name,))
             rows.append(
                 {
                     "feature": name,
@@ -465,9 +467,6 @@ class SFITResult(Reported):
                 ):
                     found[name] = test.order, test
         return found
-
-    def _alone(self, name: str) -> SetTest | None:
-        return next((test for test in self.tests if test.term == (name,)), None)
 
 
 def _check_whole_document(result: SFITResult) -> None:

@@ -252,9 +252,9 @@ class SignStatistic:
         """Tallies as a checkpoint stores them."""
         return pack(tallies)
 
-    def unpack(self, data: bytes) -> list[Tally]:
-        """Tallies from a checkpoint."""
-        return unpack(data)
+    def unpack(self, data: bytes, n_tallies: int) -> list[Tally]:
+        """Tallies from a checkpoint; a ValueError where the data hold anything else."""
+        return unpack(data, n_tallies)
 
     def _delta_ranks(self, n: int) -> list[int]:
         """Ranks of delta that are reported: the interval's ends and the median."""

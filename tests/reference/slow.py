@@ -150,11 +150,11 @@ def _poisson_deviance(y: float, mu: float) -> float:
     return max(0.0, 2 * (y_log - y + mu))  # rounding alone can make it negative
 
 
-def losses(name: str, y: Any, prediction: Any) -> list[float]:
+def losses(name: str | Callable[[Any, Any], Any], y: Any, prediction: Any) -> list[float]:
     """L(Y_i, mu(X_i)) of section 2.1, row by row.
 
     Regression losses are means over the outputs. For classification the prediction is (m, classes)
-    probabilities and y holds the index of the class.
+    probabilities and y holds the index of the class. A function is the user's own loss.
     """
     of_one_output: dict[str, Callable[[float, float], float]] = {
         "absolute_error": lambda t, mu: abs(t - mu),
@@ -162,6 +162,8 @@ def losses(name: str, y: Any, prediction: Any) -> list[float]:
         "poisson": _poisson_deviance,
     }
     result = []
+    if callable(name):
+        return [float(loss) for loss in name(np.asarray(y), np.asarray(prediction))]
     rows = _as_rows(prediction)
     if name in of_one_output:
         for target, row in zip(_as_rows(y), rows, strict=True):
@@ -242,7 +244,7 @@ def sfit(
     X: Any,
     y: Any,
     *,
-    loss: str,
+    loss: str | Callable[[Any, Any], Any],
     alpha: float = 0.05,
     beta: float | Sequence[float] = 0.01,
     max_order: int = 1,

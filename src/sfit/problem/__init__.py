@@ -28,6 +28,7 @@ from sfit.problem._settled import Settled, settle_held
 from sfit.problem._settled_stored import settle_stored
 from sfit.restrict import Constant, Restricted, SidePredictions, rounding_noise
 from sfit.rows import Rows, Tile, as_table, column_names, select_columns
+from sfit.rows._ranges import is_one_number
 from sfit.rows._store import open_store
 from sfit.rows._stored_rows import head_of
 
@@ -172,14 +173,17 @@ def pose(
     else:
         settled = settle_stored(view, store, y, by, labels, reference, chosen.of_counts)
     view, rows, row, origin, spans, missing, sample = settled
-    always = [column for column, source in enumerate(origin) if source in shown_always]
+    behind: dict[int, list[int]] = {}
+    for column, source in enumerate(origin):
+        behind.setdefault(source, []).append(column)
+    always = sorted(column for source in shown_always for column in behind.get(source, ()))
     # A column that is never hidden and never changes (an intercept) is frozen where it is.
-    constant = {c: spans[c][0] for c in always if c not in missing and spans[c][0] == spans[c][1]}
+    constant = {c: spans[c][0] for c in always if c not in missing and is_one_number(spans[c])}
     row = with_reference(row, sample, constant, view.categorical)
     tested = Features(
         names=tuple(owners),
         columns=tuple(
-            tuple(c for c, source in enumerate(origin) if source in members)
+            tuple(sorted(column for source in members for column in behind.get(source, ())))
             for members in owners.values()
         ),
         always_on=tuple(column for column in always if column not in constant),

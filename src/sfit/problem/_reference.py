@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -22,6 +22,7 @@ from sfit.rows import (
     column_names,
     column_numbers,
     column_values,
+    identity,
     is_frame,
     is_number,
     select_columns,
@@ -107,11 +108,12 @@ def reference_row(
     columns, known, how, trusted = range(encoded.shape[1]), {}, "mean", centre is not None
     if isinstance(reference, str):
         how = reference
-    elif _is_scalar(reference) or isinstance(reference, Mapping) or _is_row(reference):
+    elif _holds_values(reference):
         known = _given_values(reference, table, labels)
         if encoded is not table:
             # Even where the shapes agree: the head of a Pipeline may scale, and keep the names.
-            example = as_table(view.encode(to_native(with_reference(table[:1], table, known))))
+            given = with_reference(table[:1], table, known)
+            example = as_table(view.encode(to_native(given)))
             known = {
                 column: column_values(example, column)[0]
                 for column, source in enumerate(origin)
@@ -125,17 +127,53 @@ def reference_row(
     return with_reference(encoded[:1], encoded, values, view.categorical, trusted=trusted)
 
 
+class Given(NamedTuple):
+    """Values that the user gives, in original units."""
+
+    row: Table
+    """One row of the user's columns."""
+    columns: tuple[int, ...]
+    """Those whose values are given; the others hold anything."""
+
+
+def given_row(reference: Any, table: Table, labels: Sequence[str]) -> Given | None:
+    """The values of a reference as a row of the data; None where it is no row of values."""
+    if not _holds_values(reference):
+        return None
+    known = _given_values(reference, table, labels)
+    return Given(with_reference(table[:1], table, known), tuple(known))
+
+
 def match_reference(encoded: Table, reference: Table) -> Table:
-    """Give a frame the dtypes of its reference: the mean of whole numbers is a fraction."""
+    """Give a frame the dtypes of its reference: the mean of whole numbers is a fraction.
+
+    Objects stay what they are: a model may tell None from NaN, or True from 1.
+    """
     if not is_frame(encoded):
         return encoded
     own, wanted = encoded.schema, reference.schema
-    changed = [nw.col(name).cast(wanted[name]) for name in own if own[name] != wanted[name]]
+    changed = [
+        nw.col(name).cast(wanted[name])
+        for name in own
+        if own[name] != wanted[name] and not _holds_objects(encoded.get_column(name))
+    ]
     return encoded.with_columns(*changed) if changed else encoded
+
+
+def _holds_objects(series: Any) -> bool:
+    """Whether a column is one of pandas that may hold anything."""
+    native = series.to_native()
+    return isinstance(native, pd.Series) and native.dtype == object
 
 
 def _is_scalar(reference: Any) -> bool:
     return isinstance(reference, int | float | np.number) and not isinstance(reference, bool)
+
+
+def _holds_values(reference: Any) -> bool:
+    if isinstance(reference, str):
+        return False
+    return _is_scalar(reference) or isinstance(reference, Mapping) or _is_row(reference)
 
 
 def _is_row(reference: Any) -> bool:
@@ -197,10 +235,9 @@ def with_reference(
                     f"reference for column {position} must be a number; got {value!r}."
                 ) from error
         return changed
-    series = []
-    schema = table.schema
+    series, schema, names = [], table.schema, table.columns
     for position, value in values.items():
-        name = table.columns[position]
+        name = names[position]
         dtype = schema[name]
         category = position in categorical and not dtype.is_numeric()
         if not category and (is_number(dtype) or column_numbers(table, position) is not None):
@@ -210,6 +247,10 @@ def with_reference(
                 raise ArgumentError(
                     f"reference for column {name!r} must be a number; got {value!r}."
                 ) from error
+            if _holds_objects(table.get_column(name)):
+                made = pd.Series([value], name=name, dtype=object)
+                series.append(nw.from_native(made, series_only=True))
+                continue
             if dtype == nw.Float32:
                 number = float(np.float32(number))
             whole = dtype.is_integer() and number.is_integer() and _fits(number, dtype)
@@ -221,7 +262,7 @@ def with_reference(
                 own.scatter(0, nw.new_series(name, written, kept, backend=own.implementation))
             )
         else:
-            series.append(_observed(table, position, value, trusted))
+            series.append(_observed(table, position, name, value, trusted))
     return row.with_columns(*series) if series else row
 
 
@@ -233,13 +274,16 @@ def _fits(number: float, dtype: Any) -> bool:
     return 0 <= number < 2**bits
 
 
-def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
+def _observed(table: Table, position: int, name: str, value: Any, trusted: bool) -> Any:
     """A column of one row that holds `value`, taken from the data so that its type is the same."""
     column = column_values(table, position)
-    where = pd.isna(column) if pd.isna(value) else column == value
-    series = table.get_column(table.columns[position])
-    if np.any(where):
-        return series[[int(np.argmax(where))]]
+    equal = np.flatnonzero(pd.isna(column) if pd.isna(value) else column == value)
+    series = table.get_column(name)
+    if len(equal):
+        # Of the values that are equal the very same, if it occurs: True is not 1.
+        own = identity(value)
+        same = (row for row in equal.tolist() if identity(column[row]) == own)
+        return series[[next(same, int(equal[0]))]]
     known = series.to_native()
     if isinstance(known, pd.Series) and isinstance(known.dtype, pd.CategoricalDtype):
         # A category that the model may well know, though it does not occur in these rows.
@@ -254,6 +298,5 @@ def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
         made = pd.Series([value], name=known.name, dtype=object)
         return nw.from_native(made, series_only=True)
     raise DataError(
-        f"reference for column {table.columns[position]!r} must be one of the values that occur in "
-        f"X; got {value!r}."
+        f"reference for column {name!r} must be one of the values that occur in X; got {value!r}."
     )

@@ -46,7 +46,8 @@ class Lookup:
     def __call__(self, values: Array) -> Array:
         """Number of the cell of each value."""
         # A column of rows lies scattered in memory; it is walked over several times.
-        values = np.ascontiguousarray(values, dtype=self.edges.dtype)
+        with np.errstate(over="ignore"):  # what overflows is infinite to the trees as well
+            values = np.ascontiguousarray(values, dtype=self.edges.dtype)
         cells = self._find(values)
         if self.missing:
             cells[np.isnan(values)] = len(self.edges) + 1
