@@ -67,7 +67,7 @@ def zero_one(y: Array, prediction: Array) -> Array:
 
 
 def _gap(y: Array, prediction: Array) -> Array:
-    """y minus its prediction, in doubles.
+    """The target minus its prediction, in doubles.
 
     Two predictions in single precision may differ by less than the rounding of a large y of the
     same type: their losses must still differ.

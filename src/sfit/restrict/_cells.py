@@ -146,9 +146,7 @@ def at_cells(cells: Array, values: Sequence[Array]) -> list[Array]:
     return found[::-1]
 
 
-def representatives(
-    edges: Array, strict: bool, missing: bool, *, unbounded: bool = False
-) -> Array:
+def representatives(edges: Array, strict: bool, missing: bool, *, unbounded: bool = False) -> Array:
     """A value of each cell, in order; a missing one last where the column has any.
 
     `unbounded` says that the column holds infinities, or what the trees' type takes for them.
