@@ -125,9 +125,9 @@ def choose_beta(
     >>> choice.n_models, choice.rate(choice.beta) < 0.05
     (20, True)
     """
-    check_level(alpha, "alpha")
+    alpha = check_level(alpha, "alpha")
     check_whole(n_models, "n_models")
-    check_unit(max_beta, "max_beta")
+    max_beta = check_unit(max_beta, "max_beta")
     check_jobs(n_jobs)
     check_flag(progress, "progress")
     check_flag(fast, "fast")

@@ -145,6 +145,7 @@ def feature_significance(
         Level of every test.
     beta : float, sequence of floats or "auto", default=0.01
         The smallest relative improvement of the loss that counts; one number, or one per order.
+        At 1, of which sfit warns, nothing can be significant.
         `"auto"` chooses it on `validation`, or on a part of the rows that is then not tested, by
         tests of single features over none, whatever is `given`.
     max_order : int, default=1
@@ -241,7 +242,7 @@ def feature_significance(
             "sample_weight is not supported: the sign test counts rows, and its exactness rests on "
             "each row counting once. Test a resampled set, or parts of the rows with by=."
         )
-    check_level(alpha, "alpha")
+    alpha = check_level(alpha, "alpha")
     check_whole(max_order, "max_order", most=1_000)
     check_whole(n_partners, "n_partners", optional=True)
     check_choice(correction, "correction", CORRECTIONS)
@@ -267,7 +268,14 @@ def feature_significance(
                     f"{argument} serves beta='auto' only, but beta is {beta!r}: leave {argument} "
                     "out, or pass beta='auto'."
                 )
-    check_level(validation_fraction, "validation_fraction")
+    if betas is not None and 1.0 in betas:
+        warnings.warn(
+            f"beta={beta!r}: no loss falls by more than all of it, so nothing can be significant "
+            "at beta = 1. Use a beta below 1, such as 0.01.",
+            SFITWarning,
+            stacklevel=2,
+        )
+    validation_fraction = check_level(validation_fraction, "validation_fraction")
     asked = {
         "features": features,
         "loss": loss,

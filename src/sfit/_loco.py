@@ -126,7 +126,7 @@ def loco_significance(
     {1: [('X1',)]}
     """
     started = time.perf_counter()
-    check_level(alpha, "alpha")
+    alpha = check_level(alpha, "alpha")
     check_choice(correction, "correction", CORRECTIONS)
     check_choice(interval, "interval", INTERVALS)
     check_jobs(n_jobs)

@@ -183,7 +183,7 @@ class BetaChoice:
         float
             Between 0 and 1.
         """
-        check_unit(beta, "beta")
+        beta = check_unit(beta, "beta")
         return float(np.mean(np.asarray(self.thresholds) > beta))
 
     def plot(self, ax: Any = None) -> Any:
@@ -337,10 +337,9 @@ class SFITResult(Reported):
         SFITResult
             The same evidence, decided anew.
         """
-        alpha = self.settings.alpha if alpha is None else alpha
         unchanged = isinstance(correction, str) and correction == "unchanged"
         correction = self.settings.correction if unchanged else correction
-        check_level(alpha, "alpha")
+        alpha = check_level(self.settings.alpha if alpha is None else alpha, "alpha")
         check_choice(correction, "correction", CORRECTIONS)
         tests = []
         for order in dict.fromkeys(test.order for test in self.tests):
