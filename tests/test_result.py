@@ -467,3 +467,33 @@ def test_tables_of_parts_have_the_part_first(by_class):
     assert by_class.summary().count("Feature significance") == 2
     assert "class = no" in by_class.summary()
     assert str(by_class) == by_class.summary()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("two\nlines", r"two\nlines"),
+        ("a\r\tb", r"a\r\tb"),
+        ("\x1b[2Jclear", r"\x1b[2Jclear"),
+        ("\u2028line", r"\u2028line"),
+        ("\u202eback", r"\u202eback"),
+        ("thin\u2009space", "thin space"),
+        (
+            "\u0646\u0645\u06cc\u200c\u062f\u0627\u0646",
+            "\u0646\u0645\u06cc\u200c\u062f\u0627\u0646",
+        ),
+    ],
+)
+def test_names_take_one_line(name, shown):
+    """Whatever is in a name of a feature or a part, its line in a summary is one line."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: rng.normal(size=60), "plain": 1.0})
+    y, part = X[name] + 0.1 * rng.normal(size=60), np.repeat([name, "other"], 30)
+    plain = sfit.feature_significance(lambda Z: Z.iloc[:, 0], X.set_axis(["x", "plain"], axis=1), y)
+    result = sfit.feature_significance(lambda Z: Z[name], X, y)
+    assert result.selected == (name,)
+    text = result.summary()
+    assert shown in text and len(text.splitlines()) == len(plain.summary().splitlines())
+    parts = sfit.feature_significance(lambda Z: Z[name], X, y, by=part).summary()
+    assert f"by = {shown}" in parts.splitlines() or f"part = {shown}" in parts
+    assert shown in result._repr_html_()

@@ -126,9 +126,9 @@ def feature_significance(
         Level of every test.
     beta : float, sequence of floats or "auto", optional
         The smallest relative improvement of the loss that counts; one number, or one per order. By
-        default 0.01. `"auto"` chooses it by tests of single features over none, whatever is
-        `given`: on the validation rows of `SignTest`, or on a part of the rows, which is then not
-        tested.
+        default 0.01. At 1, of which sfit warns, nothing can be significant. `"auto"` chooses it by
+        tests of single features over none, whatever is `given`: on the validation rows of
+        `SignTest`, or on a part of the rows, which is then not tested.
     max_order : int, default=1
         Sets of up to so many features are tested, as long as something is left to find.
     correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, default=None
@@ -210,6 +210,7 @@ def feature_significance(
     """
     request = Request.checked(**locals())
     session = Session.of(request)
+    session.warn(*request.warnings())
     warn_of_order(X, y, "y")
     warn_of_order(X, by, "by")
     problem = pose(model, X, y, by=by, **request.subject)

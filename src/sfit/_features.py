@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit._arguments import is_iterable
+from sfit._arguments import is_iterable, shown
 from sfit._contrast import Term
 from sfit.exceptions import ArgumentError
 from sfit.rows import Table, column_of, column_values, identity, is_one_value
@@ -69,7 +69,7 @@ def positions_of(
     if isinstance(wanted, str | int | np.integer) and not isinstance(wanted, bool):
         wanted = [wanted]
     if isinstance(wanted, Mapping | bytes) or not is_iterable(wanted):
-        raise ArgumentError(f"{argument} must hold names of columns; got {wanted!r}.")
+        raise ArgumentError(f"{argument} must hold names of columns; got {shown(wanted)}.")
     index = {label: position for position, label in enumerate(labels)}
     by_number = {number: position for position, number in enumerate(numbers)}
     found = []
@@ -77,11 +77,11 @@ def positions_of(
         whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
         if whole and item in by_number:
             found.append(by_number[item])
-        elif str(item) in index:
-            found.append(index[str(item)])
+        elif (label := str(item) if not whole or abs(item) < 10**18 else None) in index:
+            found.append(index[label])
         else:
             raise ArgumentError(
-                f"{argument} names {item!r}, which is not one of {shorten(labels)}."
+                f"{argument} names {shown(item)}, which is not one of {shorten(labels)}."
             )
     if len(set(found)) < len(found):
         raise ArgumentError(f"{argument} names a column more than once: {list(wanted)!r}.")

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
+from sfit._masked import as_array
 from sfit.exceptions import ArgumentError, DataError
 
 Array = npt.NDArray[Any]
@@ -67,7 +68,7 @@ def zero_one(y: Array, prediction: Array) -> Array:
 
 
 def _gap(y: Array, prediction: Array) -> Array:
-    """y minus its prediction, in doubles.
+    """The target minus its prediction, in doubles.
 
     Two predictions in single precision may differ by less than the rounding of a large y of the
     same type: their losses must still differ.
@@ -116,7 +117,7 @@ class Loss:
             # The user's own function may write to its arguments: they are ours, and used again.
             y, prediction = y.copy(), prediction.copy()
         try:
-            losses = np.asarray(self.per_row(y, prediction))
+            losses = as_array(self.per_row(y, prediction))
         except Exception as error:
             raise DataError(
                 f"loss {self.name!r} failed on {len(y)} rows from row {number(0)} on: "

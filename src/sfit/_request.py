@@ -148,6 +148,15 @@ class Request(Subject):
         """One beta per order; None stands for "auto"."""
         return check_betas(DEFAULT_BETA if self.beta is None else self.beta, self.max_order)
 
+    def warnings(self) -> list[str]:
+        """Values that are allowed, but hardly meant."""
+        if self.betas is None or 1.0 not in self.betas:
+            return []
+        return [
+            f"beta={self.beta!r}: no loss falls by more than all of it, so nothing can be "
+            "significant at beta = 1. Use a beta below 1, such as 0.01."
+        ]
+
     @property
     def given_rest(self) -> bool:
         """Whether each feature is tested over all the others."""

@@ -20,7 +20,6 @@ from sfit._document import as_written, read, revived, shown, storable, texts, wr
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._reported import Reported
 
-
 REFITS = "refits"
 """The origin of reference values where there are none, because models are fitted anew."""
 
@@ -192,7 +191,7 @@ class BetaChoice:
         float
             Between 0 and 1.
         """
-        check_unit(beta, "beta")
+        beta = check_unit(beta, "beta")
         return float(np.mean(np.asarray(self.thresholds) > beta))
 
     def plot(self, ax: Any = None) -> Any:
@@ -346,10 +345,9 @@ class SFITResult(Reported):
         SFITResult
             The same evidence, decided anew.
         """
-        alpha = self.settings.alpha if alpha is None else alpha
         unchanged = isinstance(correction, str) and correction == "unchanged"
         correction = self.settings.correction if unchanged else correction
-        check_level(alpha, "alpha")
+        alpha = check_level(self.settings.alpha if alpha is None else alpha, "alpha")
         check_choice(correction, "correction", CORRECTIONS)
         tests = []
         for order in dict.fromkeys(test.order for test in self.tests):

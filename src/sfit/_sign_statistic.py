@@ -88,7 +88,8 @@ class SignTest:
 
     def __post_init__(self) -> None:
         check_choice(self.interval, "interval", INTERVALS)
-        check_level(self.validation_fraction, "validation_fraction")
+        fraction = check_level(self.validation_fraction, "validation_fraction")
+        object.__setattr__(self, "validation_fraction", fraction)
         check_callable(self.random_model, "random_model")
         if self.validation is not None:
             check_validation(self.validation)

@@ -49,8 +49,11 @@ class Worker:
 
     def __init__(self, seed: int, first: int, step: int) -> None:
         command = [sys.executable, "-m", "fuzz_models", "--work", str(first), "--seed", str(seed)]
-        command += ["--step", str(step)]
-        self.process = subprocess.Popen(  # noqa: S603: this very program
+        self.start([*command, "--step", str(step)])
+
+    def start(self, command: list[str]) -> None:
+        """Start the process and the thread that reads its lines."""
+        self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         self.lines: queue.Queue[str | None] = queue.Queue()
@@ -134,9 +137,7 @@ def fuzz(seed: int, seconds: float, first: int, step: int, cases: int | None) ->
     return log
 
 
-def _follow(
-    worker: Worker, log: Log, number: int, end: float, step: int, last: int | None
-) -> int:
+def _follow(worker: Worker, log: Log, number: int, end: float, step: int, last: int | None) -> int:
     """Read what a worker says until it is done or the time is up; the number to go on with."""
     started = None
     while time.monotonic() < end and (last is None or number < last):

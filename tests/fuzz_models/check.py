@@ -149,14 +149,15 @@ def _compare_ways(case: Case, outcome: Outcome) -> None:
     outcome.foreign -= naive.heard
 
 
-
 def _sfit(case: Case, fast: bool, outcome: Outcome) -> Any:
     """The result of sfit, or the error with which it refuses; warnings are looked through."""
+    options = dict(case.options)
+    options["test"] = sfit.SignTest(interval=options.pop("interval"))
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
             result = sfit.feature_significance(
-                case.model, case.rows, case.y, by=case.by, fast=fast, **case.options
+                case.model, case.rows, case.y, by=case.by, fast=fast, **options
             )
         except SFITError as error:
             result = error
@@ -281,7 +282,10 @@ def _doubts(naive: Naive, rows: np.ndarray, unit: float, e: float) -> Any:
         return np.asarray(slow.losses(loss, y[rows], prediction))
 
     def predictions(shown: set[str]) -> np.ndarray:
-        visible = {*always, *(c for j, name in enumerate(names) if name in shown for c in columns[j])}
+        visible = {
+            *always,
+            *(c for j, name in enumerate(names) if name in shown for c in columns[j]),
+        }
         numbers = np.full((len(rows), naive.columns.shape[1]), -1)
         for position in visible:
             numbers[:, position] = rows

@@ -142,9 +142,7 @@ def _gates(
             counts["rows within rounding"] += gap
         elif gate.is_open != other["open"]:
             found.append(f"{where}: open {gate.is_open}, naive {other['open']}")
-    significant = {
-        (test.order, test.term) for test in result.tests if test.significant
-    }
+    significant = {(test.order, test.term) for test in result.tests if test.significant}
     listed = {(order, term) for order, terms in result.significant.items() for term in terms}
     if significant != listed:
         found.append(f"{way}: significant sets {listed}, tests say {significant}")

@@ -20,7 +20,10 @@ def possible_forms(frame: pd.DataFrame, named: bool, any_form: bool) -> list[str
     if numeric and not named:
         forms += ["array", "fortran", "strided", "list"]
         forms += ["sparse"] if any_form and not np.isinf(frame.to_numpy(float)).any() else []
-    if any(dtype == object or dtype == np.float16 for dtype in frame.dtypes):
+    if any(
+        dtype.kind == "O" and not isinstance(dtype, pd.StringDtype | pd.CategoricalDtype)
+        for dtype in frame.dtypes
+    ):
         return forms
     category = any(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes)
     if find_spec("pyarrow") and not category:

@@ -199,8 +199,8 @@ def doubtful_rows(
 
     A prediction p is known up to t = max(8 unit |p|, 4 e), the rounding rule's own tolerance. A
     row is in doubt if moving its two predictions by t changes whether it counts: the losses at
-    p - t and p + t bracket delta = (1 - beta) base - full around 0, or the two predictions are
-    within 3 t of each other, where they may count as the same or not.
+    p - 2 t and p + 2 t bracket delta = (1 - beta) base - full around 0; or delta is positive, and
+    the two predictions are within 3 t of each other, where they may count as the same or not.
     """
     base, full = np.atleast_2d(base.T).T.astype(float), np.atleast_2d(full.T).T.astype(float)
     t_base, t_full = (np.maximum(8 * unit * np.abs(p), 4 * e) for p in (base, full))
@@ -209,7 +209,8 @@ def doubtful_rows(
     delta = (1 - beta) * middle_b - middle_f
     moves = (1 - beta) * spread_b + spread_f + 4e-16 * (np.abs(middle_b) + np.abs(middle_f))
     near = np.all(np.abs(base - full) <= 3 * np.maximum(t_base, t_full), axis=1)
-    doubtful = (np.abs(delta) <= moves) | near
+    # Counted as the same they are not positive: a doubt only where they might be otherwise.
+    doubtful = (np.abs(delta) <= moves) | (near & (delta > -moves))
     return int(doubtful.sum()), float(moves.max())
 
 

@@ -22,6 +22,8 @@ class Takes:
     """Numbers of any size within float32."""
     huge: bool = False
     """Numbers beyond float32."""
+    offsets: bool = False
+    """Columns far from zero more often than not."""
     words: str = ""
     """How columns of words come: "category", "text", "mixed" (with None and NaN), or not at all."""
     objects: bool = False
@@ -33,6 +35,8 @@ def draw_numbers(rng: np.random.Generator, n: int, takes: Takes) -> np.ndarray:
     kinds = list(PLAIN) * 2
     if takes.odd:
         kinds += [kind for kind in ODD if kind != "huge" or takes.huge]
+    if takes.offsets and rng.uniform() < 0.4:
+        kinds = ["offset", "far offset"]
     z = rng.normal(size=n)
     kind = str(rng.choice(kinds))
     return {

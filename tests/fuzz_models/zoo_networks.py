@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import sfit
-from fuzz_models.kinds import BOTH, Kind, as_array, by_class, pick
+from fuzz_models.kinds import BOTH, Kind, as_array, by_class
 from fuzz_models.rows import Takes
 from fuzz_models.zoo_sklearn import KINDS as SKLEARN
 
@@ -40,8 +40,14 @@ def _module(rng: np.random.Generator, X: Any, outputs: int, double: bool) -> Any
     module = module.double() if double else module
     rows = torch.from_numpy(as_array(X)).to(torch.float64 if double else torch.float32)
     with torch.no_grad():
-        for _ in range(20):  # the running statistics of the normalisation
-            module.train()(rows)
+        first = next(layer for layer in layers if isinstance(layer, nn.Linear))
+        if isinstance(layers[0], nn.Linear) and first.bias is not None and rng.uniform() < 0.5:
+            # As training would: what columns far from zero add is taken away again.
+            first.bias -= (first.weight @ rows.mean(dim=0)).to(first.bias.dtype)
+        for layer in layers:
+            if isinstance(layer, nn.BatchNorm1d):
+                layer.momentum = None
+        module.train()(rows)
     return module.eval()
 
 
@@ -232,11 +238,21 @@ def function(rng: np.random.Generator, X: Any, target: np.ndarray, task: str) ->
     return Function(rng, names, n_classes, bool(rng.uniform() < 0.5))
 
 
+OFFSETS = Takes(offsets=True)
+
 KINDS = {
     "torch": Kind(
-        torch, predict_torch, False, ("torch",), tasks=(*BOTH, "outputs"), fitted_on="array"
+        torch,
+        predict_torch,
+        False,
+        ("torch",),
+        tasks=(*BOTH, "outputs"),
+        fitted_on="array",
+        takes=OFFSETS,
     ),
-    "skorch": Kind(skorch, predict_skorch, False, ("torch", "skorch"), fitted_on="array"),
+    "skorch": Kind(
+        skorch, predict_skorch, False, ("torch", "skorch"), fitted_on="array", takes=OFFSETS
+    ),
     "keras": Kind(
         keras,
         predict_keras,
@@ -244,10 +260,9 @@ KINDS = {
         ("torch", "keras"),
         tasks=(*BOTH, "outputs"),
         fitted_on="array",
+        takes=OFFSETS,
     ),
-    "onnx": Kind(
-        onnx, predict_onnx, False, ("onnx", "onnxruntime", "skl2onnx"), fitted_on="array"
-    ),
+    "onnx": Kind(onnx, predict_onnx, False, ("onnx", "onnxruntime", "skl2onnx"), fitted_on="array"),
     "function": Kind(
         function,
         lambda model, rows: model(rows),

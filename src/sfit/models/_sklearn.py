@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from sfit._masked import as_array
 from sfit.exceptions import ModelError
 from sfit.models import _sklearn_dense, _sklearn_trees
 from sfit.models._fingerprint import Unseen, fingerprint_of
@@ -58,7 +59,7 @@ class SklearnView(ModelView):
         if self.names is not None and isinstance(Z, np.ndarray):
             Z = pd.DataFrame(Z, columns=list(self.names), copy=False)
         if self.task == "regression":
-            return np.asarray(self.model.predict(Z))
+            return as_array(self.model.predict(Z))
         if self.hard:
             labels = np.asarray(self.model.predict(Z))
             return np.asarray(labels[:, None] == self.classes, dtype=float)
@@ -69,7 +70,7 @@ class SklearnView(ModelView):
                 "with sfit.models.function_model(lambda Z: model.predict_proba(Z)[0], "
                 "task='classification')."
             )
-        return np.asarray(probabilities)
+        return as_array(probabilities)
 
     def fingerprint(self) -> str | Unseen | None:
         """That of the estimator; the number of its threads is not the model."""

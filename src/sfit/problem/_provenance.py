@@ -29,7 +29,7 @@ NO_ORIGIN = -1
 """An encoded column that never changes over the rows at hand."""
 
 PATTERNS = 1_024
-"""Random sets of columns that are exchanged: each row draws one of them."""
+"""Random sets of columns that are exchanged, fewer of very many columns: each row draws one."""
 
 MIXED_ROWS = 512
 """Tiles of fewer rows are mixed several times."""
@@ -140,7 +140,8 @@ class _Coins:
     """Which columns of which rows are exchanged: each with probability one half."""
 
     def __init__(self, rng: np.random.Generator, n: int, width: int):
-        self.patterns = rng.integers(2, size=(min(n, PATTERNS), width)).astype(bool)
+        n_patterns = min(PATTERNS, max(16, 2**24 // width))
+        self.patterns = rng.integers(2, size=(n_patterns, width), dtype=bool)
         self.of_row = rng.integers(len(self.patterns), size=n)
 
     def at(self, rows: Array, columns: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,12 +13,14 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
+from sfit._arguments import as_number, shown
 from sfit._features import positions_in, positions_of, shorten
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
 from sfit.rows import (
     Table,
     as_table,
+    as_vector,
     column_names,
     column_numbers,
     column_values,
@@ -47,9 +49,8 @@ def check_reference(reference: Any, labels: Sequence[str]) -> None:
     elif isinstance(reference, Mapping):
         positions_of(list(reference), labels, "reference")
     elif _is_scalar(reference):
-        # Whole numbers of Python have no limit; and nan is not at most anything.
-        if not abs(reference) <= sys.float_info.max:
-            raise ArgumentError(f"reference must be finite; got {reference!r}.")
+        if not math.isfinite(as_number(reference) or 0.0):
+            raise ArgumentError(f"reference must be finite; got {shown(reference)}.")
     elif _is_row(reference):
         if len(reference) != len(labels):
             raise ArgumentError(
@@ -167,7 +168,7 @@ def _holds_objects(series: Any) -> bool:
 
 
 def _is_scalar(reference: Any) -> bool:
-    return isinstance(reference, int | float | np.number) and not isinstance(reference, bool)
+    return as_number(reference) is not None
 
 
 def _holds_values(reference: Any) -> bool:
@@ -195,7 +196,9 @@ def _given_values(reference: Any, table: Table, labels: Sequence[str]) -> dict[i
             for position in range(len(labels))
             if column_numbers(table, position) is not None
         }
-    return dict(enumerate(np.asarray(reference, dtype=object).tolist()))
+    if isinstance(reference, list | tuple):
+        return dict(enumerate(reference))
+    return dict(enumerate(as_vector(reference, "reference", len(labels)).tolist()))
 
 
 def _encoded_reference(reference: Any, view: ModelView, labels: Sequence[str]) -> Table:
@@ -228,12 +231,8 @@ def with_reference(
     if not is_frame(row):
         changed = row.copy() if isinstance(row, np.ndarray) else row.toarray()
         for position, value in values.items():
-            try:
-                changed[0, position] = value
-            except (TypeError, ValueError) as error:
-                raise ArgumentError(
-                    f"reference for column {position} must be a number; got {value!r}."
-                ) from error
+            words = changed.dtype == object or value is None
+            changed[0, position] = value if words else _as_float(value, position)
         return changed
     series, schema, names = [], table.schema, table.columns
     for position, value in values.items():
@@ -241,12 +240,7 @@ def with_reference(
         dtype = schema[name]
         category = position in categorical and not dtype.is_numeric()
         if not category and (is_number(dtype) or column_numbers(table, position) is not None):
-            try:
-                number = float(value)
-            except (TypeError, ValueError) as error:
-                raise ArgumentError(
-                    f"reference for column {name!r} must be a number; got {value!r}."
-                ) from error
+            number = _as_float(value, name)
             if _holds_objects(table.get_column(name)):
                 made = pd.Series([value], name=name, dtype=object)
                 series.append(nw.from_native(made, series_only=True))
@@ -264,6 +258,20 @@ def with_reference(
         else:
             series.append(_observed(table, position, name, value, trusted))
     return row.with_columns(*series) if series else row
+
+
+def _as_float(value: Any, column: Any) -> float:
+    """A reference value of a column of numbers."""
+    try:
+        # NumPy counts spans of time as whole numbers, and drops the imaginary part of others.
+        if not isinstance(value, np.timedelta64 | np.complexfloating):
+            return float(value)
+        reason: Exception | None = None
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        reason = error
+    raise ArgumentError(
+        f"reference for column {column!r} must be a number; got {shown(value)}."
+    ) from reason
 
 
 def _fits(number: float, dtype: Any) -> bool:

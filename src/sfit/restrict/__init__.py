@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 NOTICEABLE = 0.1
-"""The model may be asked about this share of the terms without a word: it takes little longer."""
+"""The model may be asked about this share of the terms, or one of several, without a warning."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ class SidePredictions:
         except ModelError:
             # Asked for every row, the model tells which of them it fails at.
             return without(route, asked.keys())
-        if len(failed) > NOTICEABLE * len(asked) and all(self.trusted.values()):
+        slow = len(failed) == len(asked) or len(failed) > max(1, NOTICEABLE * len(asked))
+        if failed and slow and all(self.trusted.values()):
             warn(_given_up(route.name, len(failed), len(asked)))
         if isinstance(self.structure, Dense):
             self.trusted.update({(c.base, c.full): c not in failed for c in asked})
@@ -103,13 +104,14 @@ class SidePredictions:
     ) -> Set[Contrast]:
         """The contrasts for which the route is not what the model is."""
         if not isinstance(self.structure, Dense):
-            right = repeats(self.view, self.features, route.functions, tile)
+            functions = route.functions
+            right = not functions or repeats(self.view, self.features, functions, tile)
             return set() if right else set(asked)
         new = [c for c in asked if (c.base, c.full) not in self.trusted]
-        new_sides: dict[Side, Restricted] = dict(route.functions.items())
-        functions = self.prepared | new_sides
+        made: dict[Side, Restricted] = dict(route.functions.items())
+        known = self.prepared | made
         wrong = not_reproduced(
-            self.view, self.features, self.structure, new, functions, tile, precision
+            self.view, self.features, self.structure, new, known, tile, precision
         )
         return wrong | {c for c in asked if not self.trusted.get((c.base, c.full), True)}
 
@@ -119,7 +121,7 @@ def _given_up(name: str, n_failed: int, n_asked: int) -> str:
     which = "every row" if n_failed == n_asked else f"every row of {n_failed} terms of {n_asked}"
     return (
         f"the fast route {name!r} does not reproduce this model's predictions closely enough: the "
-        f"model itself is asked for {which}, which is slower but right. A network of single "
-        "precision loses digits where columns are far from zero beside their spread: standardise "
-        "them before you train it."
+        f"model itself is asked for {which}, which is slower but right. A float32 network "
+        "loses digits where columns are far from zero beside their spread: standardise them before "
+        "you train it."
     )

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal
 from sfit._features import Features
+from sfit._masked import as_array
 from sfit.exceptions import ModelError
 from sfit.models import ModelView
 from sfit.restrict._prediction import Prediction
@@ -227,7 +228,7 @@ def _whose(
 def checked(answer: Any, m: int) -> Array:
     """Predictions as floats, one row of them per row; anything else is refused."""
     # A copy: some models use one array for all answers, and a view would keep its rows alive.
-    predictions: Array = np.array(answer)
+    predictions: Array = np.array(as_array(answer))
     if predictions.ndim == 2 and predictions.shape[1] == 1:
         predictions = predictions[:, 0]
     if predictions.ndim not in (1, 2) or len(predictions) != m:

@@ -251,15 +251,17 @@ def _blocks(dataset: Any) -> tuple[Block, ...]:
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
-    if not all(hasattr(fragment, "row_groups") for fragment in dataset.get_fragments()):
-        raise ArgumentError("X must be a data set of Parquet files; this one holds something else.")
-    if "filter" in getattr(dataset, "_scan_options", {}):
+    try:
+        fragments = list(dataset.get_fragments())
+    except ValueError as error:  # pyarrow's, of filters
         raise ArgumentError(
-            "X is a data set with a filter, which is not looked at: write the rows that you want "
-            "to files, or pass them as a table in memory."
-        )
+            f"X must be a data set of whole files, without a filter: {error} Write the rows that "
+            "you want to files, or pass them as a table in memory."
+        ) from error
+    if not all(hasattr(fragment, "row_groups") for fragment in fragments):
+        raise ArgumentError("X must be a data set of Parquet files; this one holds something else.")
     blocks = []
-    for fragment in dataset.get_fragments():
+    for fragment in fragments:
         path, filesystem = fragment.path, fragment.filesystem
         try:
             identity = identify(filesystem, path)

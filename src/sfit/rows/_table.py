@@ -22,6 +22,8 @@ Array = npt.NDArray[Any]
 Table = Any
 """np.ndarray | scipy.sparse.csc_array | nw.DataFrame"""
 
+UNUSABLE = (nw.Unknown, nw.Int128, nw.UInt128)
+"""Types of columns that NumPy has no counterpart for."""
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -36,9 +38,9 @@ def as_table(X: Any, argument: str = "X") -> Table:
         if sparse.dtype.kind != "f":
             raise DataError(f"{argument} must hold numbers; got dtype {sparse.dtype}.")
         return sparse
-    if isinstance(X, np.ma.MaskedArray):
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise DataError(
-            f"{argument} is a masked array, whose mask models do not see. Use X.filled(np.nan)."
+            f"{argument} is masked at some places, which models do not see. Use X.filled(np.nan)."
         )
     if isinstance(X, np.ndarray | list | tuple):
         array = _as_array(X, argument)
@@ -78,13 +80,23 @@ def as_table(X: Any, argument: str = "X") -> Table:
         twice = sorted({label for label in labels if labels.count(label) > 1})
         raise DataError(f"{argument} has column names that occur twice or more: {twice!r}.")
     for name, dtype in table.schema.items():
-        if dtype == nw.Unknown:
-            kind = getattr(table.get_column(name).to_native(), "dtype", dtype)
+        if dtype in UNUSABLE or (dtype == nw.String and _is_view(table, name)):
+            kind = dtype
+            if dtype == nw.Unknown:
+                kind = getattr(table.get_column(name).to_native(), "dtype", dtype)
             raise DataError(
                 f"{argument} has a column {name!r} of type {kind}, which cannot be used: convert "
-                "it to numbers, text or categories."
+                "it to numbers of at most 64 bits, text or categories."
             )
     return table
+
+
+def _is_view(table: Table, name: str) -> bool:
+    """Whether text lies in a layout of pyarrow that pyarrow cannot choose rows of."""
+    native = table.to_native()
+    return (
+        hasattr(native, "combine_chunks") and str(native.schema.field(name).type) == "string_view"
+    )
 
 
 def _as_array(values: Any, argument: str) -> Array:
@@ -92,6 +104,8 @@ def _as_array(values: Any, argument: str) -> Array:
         array = np.asarray(values)
     except ValueError as error:
         raise DataError(f"{argument} has rows of different lengths: {error}") from error
+    except Exception as error:  # of the owner of the values: a tensor that requires grad, say
+        raise DataError(f"{argument} cannot be made a NumPy array: {error}") from error
     # Files of other machines keep numbers the other way round, and pandas looks none of them up.
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder())
 
@@ -180,7 +194,13 @@ def column_numbers(table: Table, position: int) -> Array | None:
         isinstance(value, int | float | np.number | np.bool_) for value in column[~missing]
     ):
         return None
-    return np.where(missing, np.nan, column).astype(np.float64)
+    try:
+        return np.where(missing, np.nan, column).astype(np.float64)
+    except OverflowError as error:
+        raise DataError(
+            f"column {position} holds a whole number that is too large for a float: convert it to "
+            "text, or divide it."
+        ) from error
 
 
 def _holds_objects(series: Any) -> bool:
@@ -265,7 +285,10 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
     if isinstance(values, pd.DataFrame | pd.Series):
         array = values.to_numpy()
     elif hasattr(values, "to_numpy") and type(values).__module__ != "pyarrow.lib":
-        array = np.asarray(values.to_numpy())
+        try:
+            array = np.asarray(values.to_numpy())
+        except Exception as error:  # of the owner of the values: whole numbers of 128 bits, say
+            raise DataError(f"{argument} cannot be made a NumPy array: {error}") from error
     elif isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(f"{argument} is masked at some rows: leave these rows out.")
     else:
@@ -275,6 +298,8 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
         raise ArgumentError(f"{argument} must hold one value per row; got {values!r}.")
     if array.dtype == np.float16:
         array = array.astype(np.float32)  # pandas looks nothing up in halves
+    elif array.dtype.char in "gG":
+        array = array.astype(array.dtype.char.replace("g", "d").replace("G", "D"))  # nor in more
     if len(array) != length:
         raise DataError(
             f"{argument} and X must have the same number of rows; {argument} has {len(array)} and "
