@@ -74,12 +74,12 @@ CALLS = {
             "n_partners",
             "n_jobs",
             "random_state",
-            "validation_fraction",
             "features",
             "always_on",
             "given",
         )
     },
+    "validation_fraction": lambda value: run(test=sfit.SignTest(validation_fraction=value)),
     "second beta": lambda value: run(beta=(0.01, value), max_order=2),
     "reference of a column": lambda value: run(reference={"a": value}),
     "reference in a row": lambda value: run(reference=[value, 0, 0]),

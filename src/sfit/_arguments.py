@@ -30,10 +30,10 @@ def check_level(value: Any, argument: str) -> float:
     return number
 
 
-def check_whole(value: Any, argument: str, *, optional: bool = False, most: int = 10**9) -> None:
-    """A count is a whole number, at least 1; what no memory could hold is a slip."""
+def check_whole(value: Any, argument: str, *, optional: bool = False, most: int = 10**9) -> Any:
+    """A count is a whole number, at least 1; a number that no memory could hold is a slip."""
     if optional and value is None:
-        return
+        return None
     if not is_whole(value) or value < 1:
         or_none = ", or None" if optional else ""
         raise ArgumentError(
@@ -41,6 +41,7 @@ def check_whole(value: Any, argument: str, *, optional: bool = False, most: int 
         )
     if value > most:
         raise ArgumentError(f"{argument} must be at most {most:,}; got {_counted(value)}.")
+    return int(value)
 
 
 def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
@@ -98,10 +99,11 @@ def check_at_least_zero(value: Any, argument: str) -> float:
     return number
 
 
-def check_flag(value: Any, argument: str) -> None:
+def check_flag(value: Any, argument: str) -> bool:
     """A flag is True or False, and not a word that happens to be true."""
     if not isinstance(value, bool | np.bool_):
         raise ArgumentError(f"{argument} must be True or False; got {value!r}.")
+    return bool(value)
 
 
 def check_jobs(value: Any, argument: str = "n_jobs") -> None:

@@ -133,7 +133,7 @@ def loco_significance(
             f"got {list(owners)!r}."
         )
     full = pose(fit(estimator, train, target), **test_rows.whole(), loss=loss, groups=groups)
-    statistic = request.test.at(alpha)
+    statistic = request.test.at(request.alpha)
     caveats = statistic.too_few(len(full.rows))
     session.warn(*caveats)
     job = Refits(estimator, train, target, test_rows, loss)
@@ -214,7 +214,7 @@ def _result(
     settings = Settings(
         test="LOCO (Lei et al.)",
         loss=full.loss.name,
-        alpha=float(request.alpha),
+        alpha=request.alpha,
         beta=(0.0,),
         max_order=1,
         correction=request.correction,
