@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Two test processes with a full set of OpenMP and BLAS threads each would fight for the cores.
 test test-long wheel-test calibrate coverage mutate docs: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long calibrate coverage golden mutate fuzz soak bench lint format wheel-test docs clean
+.PHONY: help demo test test-long calibrate coverage golden mutate fuzz fuzz-models flip soak bench offsets lint format wheel-test docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile
@@ -51,12 +51,19 @@ FUZZ ?= --count 30
 fuzz: $(VENV)/.installed ## damaged files of every kind that the program reads
 	$(VENV)/bin/python tests/fuzz_files.py $(FUZZ)
 
+FLIP ?= --count 6000
+flip: $(VENV)/.installed ## one flipped bit in checkpoints and stored results, thousands of times
+	$(VENV)/bin/python tests/flips.py $(FLIP)
+
 SOAK ?= --seconds 3600
 soak: $(VENV)/.installed ## an hour of random tests of random models
 	$(VENV)/bin/python tests/soak.py $(SOAK)
 
 bench: $(BENCH)/.installed ## what a test costs in predict passes, beside the peers; writes benchmarks/RESULTS.md
 	$(BENCH)/bin/python benchmarks/bench.py
+
+offsets: $(VENV)/.installed ## counts of networks whose inputs are far from zero, fast and slow; writes benchmarks/OFFSETS.md
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -W ignore benchmarks/offsets.py
 
 lint: $(VENV)/.installed ## style, format and types
 	$(VENV)/bin/ruff check .

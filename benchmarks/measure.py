@@ -5,19 +5,17 @@ Lines come as soon as they are known, so that a case that is ended for its time 
 
 from __future__ import annotations
 
-import ctypes
 import json
-import re
 import sys
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import methods
 from cases import Case, Sizes
+from memory import memory, peaks, reset_peak
 from parts import parts_of
 from subjects import Subject, subject
 
@@ -39,32 +37,11 @@ class Run:
 
 def timed(call: Callable[[], Any], *, trim: bool = True) -> Run:
     """One call. With `trim`, memory that others have freed goes back first, and counts if used."""
-    before = _reset_peak(trim=trim)
+    before = reset_peak(trim=trim)
     started = time.perf_counter()
     answer = call()
     seconds = time.perf_counter() - started
-    return Run(seconds, None if before is None else _memory("VmHWM") - before, answer)
-
-
-_peaks: list[float] = []
-"""Peaks of the process before each time that the count began anew."""
-
-
-def _reset_peak(*, trim: bool) -> float | None:
-    """Let the system count this process' peak memory anew; None where it cannot (not Linux)."""
-    try:
-        _peaks.append(_memory("VmHWM"))
-        if trim:
-            ctypes.CDLL(None).malloc_trim(0)
-        Path("/proc/self/clear_refs").write_text("5")
-        return _memory("VmRSS")
-    except (OSError, AttributeError):
-        return None
-
-
-def _memory(field: str) -> float:
-    found = re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())
-    return int(found[1]) / 1024 if found else float("nan")
+    return Run(seconds, None if before is None else memory("VmHWM") - before, answer)
 
 
 def best(runs: list[Run]) -> Run:
@@ -154,8 +131,8 @@ def measure(case: Case, sizes: Sizes) -> None:
             report.failure(n, "all", error)
             round_seconds = time.perf_counter() - started
         previous = n
-    if _reset_peak(trim=False) is not None:
-        report(case.rows[-1], "process", megabytes=max(_peaks))
+    if reset_peak(trim=False) is not None:
+        report(case.rows[-1], "process", megabytes=max(peaks))
 
 
 def first_order(asked: Subject, X: Any, y: Any, case: Case, sizes: Sizes, report: Report) -> float:

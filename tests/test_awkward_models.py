@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import sfit
-from sfit.exceptions import ModelError, SFITWarning
+from sfit.exceptions import ModelError, SFITError, SFITWarning
 
 RNG = np.random.default_rng(1)
 N = 3_000
@@ -157,6 +158,61 @@ def test_some_answers_differ_from_call_to_call():
         SFITWarning, match=rf"differ from call to call, for {100 * share:.3g}% of 256"
     ):
         table_of(model)
+
+
+def test_sums_in_another_order_are_no_noise():
+    """Threads add up in any order: the last bits that change from call to call are rounding."""
+    rng = np.random.default_rng(0)
+
+    def model(rows):
+        return good(rows) + rng.choice([0.0, 4e-16], size=len(rows))
+
+    table_of(model)  # a warning is an error here
+    with pytest.warns(SFITWarning, match=r"call to call, for .*, by up to 1e-12"):
+        table_of(lambda rows: good(rows) + rng.choice([0.0, 1e-12], size=len(rows)))
+
+
+MASKS = {
+    "no mask": (lambda values: np.ma.masked_array(values), None),
+    "masked": (lambda values: np.ma.masked_array(values, values == values[7]), "not finite"),
+    "masked integers": (
+        lambda values: np.ma.masked_array(values.astype(int), values > 1),
+        "not finite",
+    ),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("where", ["function", "estimator", "view", "loss"])
+def test_masked_answers(mask, where):
+    """There is no prediction, and no loss, behind a mask."""
+    masked, refusal = MASKS[mask]
+
+    class Estimator(RegressorMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.fitted_ = True
+            return self
+
+        def predict(self, X):
+            return masked(good(X))
+
+    class View(sfit.models.ModelView):
+        def predict(self, Z):
+            return masked(good(Z))
+
+    model = {
+        "function": lambda rows: masked(good(rows)),
+        "estimator": Estimator().fit(None, None),
+        "view": View(task="regression"),
+        "loss": good,
+    }[where]
+    loss = (lambda y, p: masked(np.abs(y - p))) if where == "loss" else "absolute_error"
+    if refusal is None:
+        expected = sfit.feature_significance(good, X, Y).table
+        assert sfit.feature_significance(model, X, Y, loss=loss).table.equals(expected)
+    else:
+        with pytest.raises(SFITError, match=refusal):
+            sfit.feature_significance(model, X, Y, loss=loss)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import sfit
+from sfit._document import sealed
 from sfit.exceptions import (
     ArgumentError,
     BetaError,
@@ -1217,7 +1218,8 @@ def test_at_refuses_a_correction(result, value):
 
 
 def changed(document, **changes):
-    return json.dumps({**document, **changes})
+    """The document with other parts, and the checksum of these: forged, not damaged."""
+    return json.dumps(sealed({**document, **changes}))
 
 
 def altered(document, **changes):
@@ -1235,8 +1237,11 @@ BROKEN = {
     "list": lambda d: "[1]",
     "kind": lambda d: changed(d, kind="PartitionedResult"),
     "version": lambda d: changed(d, schema_version=99),
-    "no-result": lambda d: json.dumps({k: v for k, v in d.items() if k != "result"}),
-    "no-run": lambda d: json.dumps({k: v for k, v in d.items() if k != "run"}),
+    "no-result": lambda d: json.dumps(sealed({k: v for k, v in d.items() if k != "result"})),
+    "no-run": lambda d: json.dumps(sealed({k: v for k, v in d.items() if k != "run"})),
+    "no-checksum": lambda d: json.dumps({k: v for k, v in d.items() if k != "checksum"}),
+    "another-checksum": lambda d: json.dumps({**d, "checksum": "0" * 32}),
+    "edited": lambda d: json.dumps({**d, "result": {**d["result"], "caveats": ["mine"]}}),
     "result-null": lambda d: changed(d, result=None),
     "tests-text": lambda d: changed(d, result={**d["result"], "tests": "abc"}),
     "tests-fields": lambda d: changed(d, result={**d["result"], "tests": [{"a": 1}]}),
@@ -1336,7 +1341,7 @@ def test_from_json_refuses_parts(where, value):
         place = place[key]
     place[where[-1]] = value
     words = ["written by to_json", str(where[-1]).removesuffix("s")]
-    source = json.dumps(document)
+    source = changed(document)
     assert_refused(lambda: sfit.PartitionedResult.from_json(source), DataError, words)
 
 

@@ -139,7 +139,9 @@ def loco_cut_short(estimator, frame, file, most):
     Counting.fits, Counting.most = 0, most
     try:
         with pytest.raises(sfit.exceptions.ModelError, match="power cut"):
-            sfit.loco_significance(estimator, *halves(frame), checkpoint=file)
+            sfit.loco_significance(
+                estimator, *halves(frame), checkpoint=file, checkpoint_key="counting"
+            )
     finally:
         Counting.fits, Counting.most = 0, 99
 
@@ -150,7 +152,8 @@ def test_refits_are_not_repeated(frame, tmp_path, finished):
     expected = sfit.loco_significance(Counting(), *halves(frame))
     file = tmp_path / "loco.sqlite"
     loco_cut_short(Counting(), frame, file, 1 + finished)
-    again = sfit.loco_significance(Counting(), *halves(frame), checkpoint=file)
+    kept = {"checkpoint": file, "checkpoint_key": "counting"}
+    again = sfit.loco_significance(Counting(), *halves(frame), **kept)
     assert content(again) == content(expected)
     assert Counting.fits == 1 + 3 - finished  # the full model, and the refits that were missing
 
@@ -167,6 +170,9 @@ class Moody(Counting):
     shift = 0.0
 
 
+STORED = "SELECT * FROM finished WHERE stage = 'LOCO' ORDER BY tile, task"
+
+
 def test_an_estimator_without_a_seed_is_never_compared_with_two_full_models(
     frame, tmp_path, monkeypatch
 ):
@@ -174,11 +180,12 @@ def test_an_estimator_without_a_seed_is_never_compared_with_two_full_models(
     file = tmp_path / "loco.sqlite"
     loco_cut_short(Moody(), frame, file, 3)
     with sqlite3.connect(file) as inside:
-        before = inside.execute("SELECT * FROM finished ORDER BY tile, task").fetchall()
+        before = inside.execute(STORED).fetchall()
     monkeypatch.setattr(Moody, "shift", 5.0)
-    again = sfit.loco_significance(Moody(), *halves(frame), checkpoint=file)
+    kept = {"checkpoint": file, "checkpoint_key": "counting"}
+    again = sfit.loco_significance(Moody(), *halves(frame), **kept)
     with sqlite3.connect(file) as inside:
-        after = inside.execute("SELECT * FROM finished ORDER BY tile, task").fetchall()
+        after = inside.execute(STORED).fetchall()
     assert set(before) < set(after)
     stored = {task: [] for task in (-1, 0, 1, 2)}
     for _, _, task, data, _ in after:
@@ -192,11 +199,12 @@ def test_an_estimator_without_a_seed_is_never_compared_with_two_full_models(
 def test_refits_serve_every_level_and_loss(frame, tmp_path):
     """What was kept are predictions: another level, interval or loss needs no fit."""
     file = tmp_path / "loco.sqlite"
-    sfit.loco_significance(Counting(), *halves(frame), checkpoint=file)
+    kept = {"checkpoint": file, "checkpoint_key": "counting"}
+    sfit.loco_significance(Counting(), *halves(frame), **kept)
     for options in ({"alpha": 0.2}, {"interval": "asymptotic"}, {"loss": "squared_error"}):
         expected = sfit.loco_significance(Counting(), *halves(frame), **options)
         Counting.fits = 0
-        found = sfit.loco_significance(Counting(), *halves(frame), checkpoint=file, **options)
+        found = sfit.loco_significance(Counting(), *halves(frame), **kept, **options)
         assert content(found) == content(expected)
         assert Counting.fits == 1
 
@@ -319,6 +327,182 @@ def test_a_damaged_file_is_an_error_and_never_an_answer(frame, model, tmp_path, 
         sfit.feature_significance(model, frame, "y", checkpoint=file)
 
 
+SWAPPED = """
+    UPDATE finished SET tile = -1 WHERE stage LIKE 'order 1%' AND tile = 3;
+    UPDATE finished SET tile = 3 WHERE stage LIKE 'order 1%' AND tile = 4;
+    UPDATE finished SET tile = 4 WHERE tile = -1;
+"""
+MOVED = """
+    DELETE FROM finished WHERE stage LIKE 'order 1%' AND tile = 3;
+    UPDATE finished SET tile = 3 WHERE stage LIKE 'order 1%' AND tile = 4;
+"""
+
+
+@pytest.mark.parametrize("change", [SWAPPED, MOVED], ids=["swapped", "moved"])
+def test_an_entry_under_another_key_is_refused(frame, model, tmp_path, change):
+    """Each is whole, and right elsewhere."""
+    file = tmp_path / "run.sqlite"
+    sfit.feature_significance(model, frame, "y", checkpoint=file)
+    with sqlite3.connect(file) as inside:
+        inside.executescript(change)
+    with pytest.raises(CheckpointError, match="digest of an entry does not match"):
+        sfit.feature_significance(model, frame, "y", checkpoint=file)
+
+
+def test_an_entry_of_another_run_is_refused(frame, model, tmp_path):
+    """Under the same key, in a file that is otherwise of this run."""
+    files = [tmp_path / "one.sqlite", tmp_path / "two.sqlite"]
+    for file, alpha in zip(files, (0.05, 0.2), strict=True):
+        sfit.feature_significance(model, frame, "y", alpha=alpha, checkpoint=file)
+    with sqlite3.connect(files[0]) as inside:
+        inside.execute("ATTACH ? AS other", (str(files[1]),))
+        inside.execute(
+            "UPDATE finished SET (data, digest) = (SELECT data, digest FROM other.finished AS o "
+            "WHERE o.tile = finished.tile AND o.stage LIKE 'order 1%') WHERE stage LIKE 'order 1%'"
+        )
+    with pytest.raises(CheckpointError, match="digest of an entry does not match"):
+        sfit.feature_significance(model, frame, "y", checkpoint=files[0])
+
+
+def test_a_changed_description_is_damage_and_a_lost_one_is_written_again(frame, model, tmp_path):
+    """What was finished is bound to the run whether the file says so or not."""
+    file = tmp_path / "run.sqlite"
+    expected = content(sfit.feature_significance(model, frame, "y", checkpoint=file))
+    with sqlite3.connect(file) as inside:
+        inside.execute("DELETE FROM about")
+    assert content(sfit.feature_significance(model, frame, "y", checkpoint=file)) == expected
+    with sqlite3.connect(file) as inside:
+        inside.execute("DELETE FROM about")
+    with pytest.raises(CheckpointError, match="does not match"):
+        sfit.feature_significance(model, frame, "y", alpha=0.1, checkpoint=file)
+    file.unlink()
+    sfit.feature_significance(model, frame, "y", checkpoint=file)
+    with sqlite3.connect(file) as inside:
+        inside.execute("UPDATE about SET is_ = '0.1' WHERE what = 'alpha'")
+    with pytest.raises(CheckpointError, match="the description of its run has changed"):
+        sfit.feature_significance(model, frame, "y", alpha=0.1, checkpoint=file)
+
+
+def test_a_lost_seed_is_never_replaced_under_old_tallies(frame, model, tmp_path):
+    """Random models of two seeds are not put together."""
+    options = {"alpha": 0.4, "n_models": 4, "checkpoint": tmp_path / "beta.sqlite"}
+    first = sfit.choose_beta(model, frame, "y", **options)
+    with sqlite3.connect(options["checkpoint"]) as inside:
+        inside.execute("DELETE FROM finished WHERE stage = 'seed'")
+    with pytest.raises(CheckpointError, match="does not match"):
+        sfit.choose_beta(model, frame, "y", **options)
+    with sqlite3.connect(options["checkpoint"]) as inside:
+        inside.execute("DELETE FROM finished")
+    again = sfit.choose_beta(model, frame, "y", **options)
+    assert again.seed != first.seed
+    plain = {"alpha": 0.4, "n_models": 4, "random_state": again.seed}
+    assert sfit.choose_beta(model, frame, "y", **plain) == again
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "DELETE FROM finished WHERE task IN (-1, 1) AND tile = 4",
+        "DELETE FROM finished WHERE task IN (-1, 1) AND tile = 0",
+        "DELETE FROM finished WHERE task IN (-1, 1) AND stage = 'LOCO, all tiles'",
+    ],
+    ids=["last tile", "first tile", "digest"],
+)
+def test_refits_that_are_not_whole_are_done_again(frame, tmp_path, lost):
+    """Predictions of some tiles are no refit."""
+    options = {"checkpoint": tmp_path / "loco.sqlite", "checkpoint_key": "counting"}
+    expected = sfit.loco_significance(Counting(), *halves(frame), **options)
+    with sqlite3.connect(options["checkpoint"]) as inside:
+        inside.execute(lost)
+    Counting.fits = 0
+    again = sfit.loco_significance(Counting(), *halves(frame), **options)
+    assert content(again) == content(expected)
+    assert Counting.fits == 2
+
+
+@pytest.mark.parametrize("size", [-1, 1, 2**62])
+def test_forged_sizes_are_refused(size):
+    """Whatever the bytes say, no more is read than there is."""
+    one = Counted(Window(0.0, 1.0), 0, np.zeros(3), None)
+    data = bytearray(pack([Tally(1, 1, 1, 1, one, one)]))
+    assert len(unpack(bytes(data), 1)) == 1
+    data[8 * 6 : 8 * 7] = np.array([size], dtype="<i8").tobytes()
+    for n_tallies in (1, 2):
+        with pytest.raises(ValueError, match=r"numbers|tallies|buffer"):
+            unpack(bytes(data), n_tallies)
+
+
+def test_a_model_that_changed_under_its_key(frame, tmp_path):
+    """By what it predicts, on whole rows and on masked ones; rounding is no change."""
+    options = {"features": NAMES, "checkpoint_key": "1", "checkpoint": tmp_path / "run.sqlite"}
+
+    def run(function):
+        return sfit.feature_significance(function, frame, "y", reference=0.0, **options)
+
+    first = run(lambda rows: np.asarray(rows["a"]))
+    assert content(run(lambda rows: np.asarray(rows["a"]) * (1 + 2**-51))) == content(first)
+    for other in (
+        lambda rows: np.asarray(rows["a"]) + 1e-9,
+        lambda rows: np.asarray(rows["b"]),
+        # Only where b is hidden.
+        lambda rows: np.asarray(rows["a"]) * np.where(np.asarray(rows["b"]) == 0, 2, 1),
+    ):
+        with pytest.raises(CheckpointError, match=r"the model predicts differently now, by up to"):
+            run(other)
+
+
+@pytest.mark.filterwarnings("ignore::sfit.exceptions.SFITWarning")
+def test_noise_from_call_to_call_is_no_other_model(frame, tmp_path):
+    """A run of such a model goes on."""
+    rng = np.random.default_rng(0)
+    options = {"features": NAMES, "checkpoint_key": "1", "checkpoint": tmp_path / "run.sqlite"}
+
+    def noisy(rows):
+        return np.asarray(rows["a"]) + 1e-4 * rng.uniform(size=len(rows))
+
+    first = sfit.feature_significance(noisy, frame, "y", **options)
+    assert content(sfit.feature_significance(noisy, frame, "y", **options)) == content(first)
+    with pytest.raises(CheckpointError, match="predicts differently"):
+        sfit.feature_significance(lambda rows: noisy(rows) + 0.1, frame, "y", **options)
+
+
+def test_random_models_that_changed_under_their_key(frame, model, tmp_path):
+    """Tallies of two kinds of random models are not put together."""
+    options = {"alpha": 0.4, "n_models": 3, "max_beta": 1.0, "random_state": 0}
+    options |= {"checkpoint": tmp_path / "beta.sqlite", "checkpoint_key": "1"}
+
+    def drawn(scale):
+        return lambda rng: HistGradientBoostingRegressor(max_iter=3, random_state=0).fit(
+            frame[NAMES], scale * rng.permutation(frame.y)
+        )
+
+    first = sfit.choose_beta(model, frame, "y", random_model=drawn(1.0), **options)
+    assert sfit.choose_beta(model, frame, "y", random_model=drawn(1.0), **options) == first
+    with pytest.raises(CheckpointError, match="random model 1 predicts differently"):
+        sfit.choose_beta(model, frame, "y", random_model=drawn(2.0), **options)
+
+
+class Scaled(LinearRegression):
+    """An estimator whose code changes while its name and parameters stay."""
+
+    factor = 1.0
+
+    def fit(self, X, y):
+        """Fit to something else."""
+        return super().fit(X, self.factor * np.asarray(y))
+
+
+def test_an_estimator_that_changed_under_its_key(frame, tmp_path, monkeypatch):
+    """Refits of the old one are not compared with those of the new one."""
+    options = {"checkpoint": tmp_path / "loco.sqlite"}
+    with pytest.raises(ArgumentError, match="cannot see the code of class Scaled"):
+        sfit.loco_significance(Scaled(), *halves(frame), **options)
+    sfit.loco_significance(Scaled(), *halves(frame), checkpoint_key="1", **options)
+    monkeypatch.setattr(Scaled, "factor", 2.0)
+    with pytest.raises(CheckpointError, match="the estimator fitted on all columns predicts"):
+        sfit.loco_significance(Scaled(), *halves(frame), checkpoint_key="1", **options)
+
+
 FULL_DISK = """
 import resource, signal, sys
 import numpy as np, pandas as pd
@@ -387,7 +571,7 @@ COUNT = st.integers(0, 2**62)
 @given(st.lists(st.builds(Tally, COUNT, COUNT, COUNT, COUNT, COUNTED, COUNTED), max_size=4))
 def test_what_is_packed_comes_out(tallies):
     """Every number, infinities among them, to the bit."""
-    found = unpack(pack(tallies)) if tallies else []
+    found = unpack(pack(tallies), len(tallies)) if tallies else []
     assert len(found) == len(tallies)
     for a, b in zip(found, tallies, strict=True):
         assert a[:4] == b[:4]

@@ -406,7 +406,7 @@ def on_a_terminal(*arguments, cwd, columns, **changes):
 @pytest.fixture(scope="module")
 def hostile(folder):
     """A result whose feature names try to command the terminal."""
-    data = rows().rename(columns={"a": "[red]a[/red]", "b": "b\x1b[2J\x07", "c": "c" * 200})
+    data = rows().rename(columns={"a": "[red]a[/red]", "b": "b\n\x1b[2J\x07", "c": "c" * 200})
     path = folder / "hostile.csv"
     data.to_csv(path, index=False)
     import joblib
@@ -432,7 +432,7 @@ def test_a_wide_terminal(folder, hostile):
     assert ANSI.search(shown)
     assert "\x1b[2J" not in shown and "\x07" not in shown
     text = ANSI.sub("", shown)
-    assert "[red]a[/red]" in text and r"b\x1b[2J\x07" in text
+    assert "[red]a[/red]" in text and r"b\n\x1b[2J\x07" in text
     assert "part = east" in text and "part = west" in text
     [line] = [line for line in text.splitlines() if line.lstrip().startswith("1  [red]a")][:1]
     assert "***" in line and "●" in line and "│" in line

@@ -14,6 +14,7 @@ from sfit._contrast import (
     same_prediction,
     shown_by,
 )
+from sfit.exceptions import SFITWarning
 
 UNITS = {np.float32: 2.0**-23, np.float64: 2.0**-52}
 LOSSES = st.sampled_from([0.0, 0.5, 1.0, 2.0]) | st.floats(0, 1e6)
@@ -162,6 +163,7 @@ def n_positive(result):
     return [test.n_positive for test in result.tests]
 
 
+@pytest.mark.filterwarnings("ignore:beta=1.0:sfit.exceptions.SFITWarning")
 @settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_n_positive_falls_with_beta_to_zero(seed):
@@ -180,7 +182,8 @@ def test_n_positive_falls_with_beta_to_zero(seed):
 def test_a_perfect_prediction_is_no_improvement_by_more_than_everything():
     """At beta = 1 even a loss that falls to exactly zero does not count."""
     X = np.arange(1.0, 41.0)[:, None]
-    result = sfit.feature_significance(lambda z: z[:, 0], X, X[:, 0], beta=1.0, reference=0)
+    with pytest.warns(SFITWarning, match=r"beta=1\.0: .* nothing can be significant"):
+        result = sfit.feature_significance(lambda z: z[:, 0], X, X[:, 0], beta=1.0, reference=0)
     assert n_positive(result) == [0]
     almost = sfit.feature_significance(lambda z: z[:, 0], X, X[:, 0], beta=0.999, reference=0)
     assert n_positive(almost) == [40]

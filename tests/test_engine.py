@@ -322,3 +322,12 @@ def test_rounds_ask_for_every_stretch_once_and_give_all_workers_one_at_first(n, 
     assert sorted(asked) == list(range(n))
     assert sizes[0] == min(n, n_workers)
     assert all(size <= 3 * sum(sizes[:k]) for k, size in enumerate(sizes) if k)
+
+
+@pytest.mark.parametrize("n", [1_000, 1_006])
+def test_the_bar_never_passes_its_end(n, capsys):
+    """Seven sevenths of these rows are more than all of them: work is counted in whole numbers."""
+    X = np.random.default_rng(0).normal(size=(n, 112))
+    sfit.feature_significance(lambda rows: rows[:, 0], X, X[:, 0], progress=True)
+    shown = capsys.readouterr().err
+    assert "100%" in shown and f"{n / 1000:.2f}k/{n / 1000:.2f}k" in shown

@@ -1,7 +1,7 @@
 """Files that were damaged or made to harm: refused in one line, in little time and memory.
 
 `fuzz_files.py` does the damage, in a process of its own, and reads what `made_files.py` makes by hand
-there; more of that is here, in `models/test_files.py` and in `models/test_keras_archive.py`.
+there; more of that is here, in `test_model_files.py` and in `test_keras_archive.py`.
 """
 
 import gzip
@@ -19,8 +19,8 @@ from made_files import array_header
 from models.saved import missing, rows, save
 
 import sfit
+from sfit.cli.model_files import load_model
 from sfit.exceptions import DataError, ModelError
-from sfit.models._files import load_model
 
 pytest.importorskip("typer")
 pytest.importorskip("rich")

@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
 )
 
 import sfit
-from sfit.problem._provenance import NO_ORIGIN, origins
+from sfit.problem._provenance import NO_ORIGIN, Provenance
 from sfit.rows import as_table
 
 CITIES = np.array(["lima", "oslo", "rome"])
@@ -51,6 +51,12 @@ def fitted():
     """A pipeline of one-hot encoding and scaling, and held-out rows."""
     X, y = houses()
     return make_pipeline(encoder(), Ridge()).fit(X[:700], y[:700]), X[700:], y[700:]
+
+
+def origins(pipeline, X):
+    provenance = Provenance(pipeline[:-1].transform)
+    provenance.add(as_table(X), as_table(pipeline[:-1].transform(X)))
+    return provenance.found
 
 
 def by_hand(tail, Z, y, reference, columns, beta=0.01, given=()):
@@ -119,9 +125,7 @@ def test_a_category_that_occurs_once_is_still_found():
     Z = pipeline[:-1].transform(X)
     columns = {"area": [4], "city": [0, 1, 2, 3], "age": [5], "noise": [6]}
     assert_by_hand(result, by_hand(pipeline[-1], Z, y, Z.mean(axis=0), columns))
-    table, encoded = as_table(X), as_table(Z)
-    found = origins(pipeline[:-1].transform, table, encoded)
-    assert found == (1, 1, 1, 1, 0, 2, 3)
+    assert origins(pipeline, X) == (1, 1, 1, 1, 0, 2, 3)
 
 
 def test_a_category_that_no_held_out_row_has():
@@ -129,12 +133,7 @@ def test_a_category_that_no_held_out_row_has():
     X, y = houses()
     pipeline = make_pipeline(encoder(), Ridge()).fit(X, y)
     rows = X["city"] != "lima"
-    found = origins(
-        pipeline[:-1].transform,
-        as_table(X[rows]),
-        as_table(pipeline[:-1].transform(X[rows])),
-    )
-    assert found == (NO_ORIGIN, 1, 1, 0, 2, 3)
+    assert origins(pipeline, X[rows]) == (NO_ORIGIN, 1, 1, 0, 2, 3)
     result = sfit.feature_significance(pipeline, X[rows], y[rows])
     Z = pipeline[:-1].transform(X[rows])
     columns = {"area": [3], "city": [1, 2], "age": [4], "noise": [5]}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import sfit
+from sfit._document import sealed
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._result import SetTest
 from sfit._summary import listed, p_relation, p_text
@@ -149,6 +150,12 @@ def test_deciding_again_at_another_level(result, alpha, correction):
     assert [gate.is_open for gate in again.gates] == [gate.p_value < alpha for gate in result.gates]
 
 
+def resealed(text, old, new):
+    """A document with another text in it, and the checksum of that."""
+    assert old in text
+    return json.dumps(sealed(json.loads(text.replace(old, new))))
+
+
 def test_the_level_of_the_run_is_kept(result):
     """Of however many decisions: it is that of intervals and beta_max, in a file as well."""
     again = result.at(alpha=0.01).at(alpha=0.2)
@@ -157,10 +164,10 @@ def test_the_level_of_the_run_is_kept(result):
     assert sfit.SFITResult.from_json(again.to_json()) == again
     assert again.at(alpha=0.05) == result
     for bad in ("0", "1.5", '"0.05"'):
-        forged = again.to_json().replace('"planned_alpha": 0.05', f'"planned_alpha": {bad}')
+        forged = resealed(again.to_json(), '"planned_alpha": 0.05', f'"planned_alpha": {bad}')
         with pytest.raises(DataError, match="planned_alpha"):
             sfit.SFITResult.from_json(forged)
-    before = result.to_json().replace(',\n   "planned_alpha": null', "")
+    before = resealed(result.to_json(), ',\n   "planned_alpha": null', "")
     assert "planned_alpha" not in before
     assert sfit.SFITResult.from_json(before) == result
 
@@ -394,7 +401,7 @@ def test_any_number_and_any_name_comes_back(few, a, b, c, name, count):
 def test_how_it_was_run_is_kept_apart(result):
     """`run` differs from run to run and is no part of equality."""
     document = json.loads(result.to_json())
-    assert set(document) == {"schema_version", "kind", "result", "run"}
+    assert set(document) == {"schema_version", "kind", "result", "run", "checksum"}
     assert document["run"]["versions"]
     other = replace(result, run={"seconds": -1.0})
     assert other == result
@@ -408,12 +415,12 @@ def test_how_it_was_run_is_kept_apart(result):
     [
         "{",
         "{}",
-        '{"schema_version": 1}',
+        '{"schema_version": 2}',
         '{"schema_version": 99, "kind": "SFITResult", "result": {}, "run": {}}',
-        '{"schema_version": 1, "kind": "PartitionedResult", "result": {}, "run": {}}',
-        '{"schema_version": 1, "kind": "SFITResult"}',
-        '{"schema_version": 1, "kind": "SFITResult", "result": {}, "run": {}}',
-        '{"schema_version": 1, "kind": "SFITResult", "result": [], "run": {}}',
+        '{"schema_version": 2, "kind": "PartitionedResult", "result": {}, "run": {}}',
+        '{"schema_version": 2, "kind": "SFITResult"}',
+        '{"schema_version": 2, "kind": "SFITResult", "result": {}, "run": {}}',
+        '{"schema_version": 2, "kind": "SFITResult", "result": [], "run": {}}',
     ],
 )
 def test_json_of_something_else_is_refused(text, tmp_path):
@@ -460,3 +467,33 @@ def test_tables_of_parts_have_the_part_first(by_class):
     assert by_class.summary().count("Feature significance") == 2
     assert "class = no" in by_class.summary()
     assert str(by_class) == by_class.summary()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("two\nlines", r"two\nlines"),
+        ("a\r\tb", r"a\r\tb"),
+        ("\x1b[2Jclear", r"\x1b[2Jclear"),
+        ("\u2028line", r"\u2028line"),
+        ("\u202eback", r"\u202eback"),
+        ("thin\u2009space", "thin space"),
+        (
+            "\u0646\u0645\u06cc\u200c\u062f\u0627\u0646",
+            "\u0646\u0645\u06cc\u200c\u062f\u0627\u0646",
+        ),
+    ],
+)
+def test_names_take_one_line(name, shown):
+    """Whatever is in a name of a feature or a part, its line in a summary is one line."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: rng.normal(size=60), "plain": 1.0})
+    y, part = X[name] + 0.1 * rng.normal(size=60), np.repeat([name, "other"], 30)
+    plain = sfit.feature_significance(lambda Z: Z.iloc[:, 0], X.set_axis(["x", "plain"], axis=1), y)
+    result = sfit.feature_significance(lambda Z: Z[name], X, y)
+    assert result.selected == (name,)
+    text = result.summary()
+    assert shown in text and len(text.splitlines()) == len(plain.summary().splitlines())
+    parts = sfit.feature_significance(lambda Z: Z[name], X, y, by=part).summary()
+    assert f"by = {shown}" in parts.splitlines() or f"part = {shown}" in parts
+    assert shown in result._repr_html_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import sys
 import warnings
@@ -15,26 +16,31 @@ from sfit.exceptions import ArgumentError, SFITWarning
 
 MOST_JOBS = 10_000
 """Workers beyond any cluster: joblib would try to start them all."""
+MOST_SHOWN = 200
+"""Signs of a value that an error names."""
+MOST_SEED = 2**4096
+"""Seeds are written to results, and Python writes numbers of up to 4,300 digits only."""
 
 
-def check_level(value: Any, argument: str) -> None:
+def check_level(value: Any, argument: str) -> float:
     """A level, or a share of the rows, lies strictly between 0 and 1."""
-    if not is_number(value) or not 0 < value < 1:
-        raise ArgumentError(f"{argument} must lie strictly between 0 and 1; got {value!r}.")
+    number = as_number(value)
+    if number is None or not 0 < number < 1:
+        raise ArgumentError(f"{argument} must lie strictly between 0 and 1; got {shown(value)}.")
+    return number
 
 
 def check_whole(value: Any, argument: str, *, optional: bool = False, most: int = 10**9) -> None:
     """A count is a whole number, at least 1; what no memory could hold is a slip."""
     if optional and value is None:
         return
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or value < 1:
+    if not is_whole(value) or value < 1:
         or_none = ", or None" if optional else ""
         raise ArgumentError(
-            f"{argument} must be a whole number of at least 1{or_none}; got {value!r}."
+            f"{argument} must be a whole number of at least 1{or_none}; got {shown(value)}."
         )
     if value > most:
-        raise ArgumentError(f"{argument} must be at most {most:,}; got {_shown(value)}.")
+        raise ArgumentError(f"{argument} must be at most {most:,}; got {_counted(value)}.")
 
 
 def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
@@ -49,15 +55,16 @@ def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
 
 def check_unit(value: Any, argument: str) -> float:
     """A beta or a probability lies between 0 and 1."""
-    if not is_number(value) or not 0 <= value <= 1:
-        raise ArgumentError(f"{argument} must lie between 0 and 1; got {value!r}.")
-    return float(value)
+    number = as_number(value)
+    if number is None or not 0 <= number <= 1:
+        raise ArgumentError(f"{argument} must lie between 0 and 1; got {shown(value)}.")
+    return number
 
 
 def check_grid(grid: Any) -> tuple[float, ...]:
     """Betas to choose from, in order."""
     if isinstance(grid, str) or not is_iterable(grid):
-        raise ArgumentError(f"grid must hold betas between 0 and 1; got {grid!r}.")
+        raise ArgumentError(f"grid must hold betas between 0 and 1; got {shown(grid)}.")
     betas = tuple(sorted(check_unit(beta, "grid") for beta in grid))
     if not betas:
         raise ArgumentError("grid must hold at least one beta; got none.")
@@ -81,10 +88,14 @@ def check_betas(beta: Any, max_order: int) -> tuple[float, ...] | None:
     return tuple(check_unit(one, "beta") for one in beta)
 
 
-def check_at_least_zero(value: Any, argument: str) -> None:
+def check_at_least_zero(value: Any, argument: str) -> float:
     """A spread is a finite number, not below zero."""
-    if not is_number(value) or not 0 <= value <= sys.float_info.max:
-        raise ArgumentError(f"{argument} must be a finite number of at least 0; got {value!r}.")
+    number = as_number(value)
+    if number is None or not 0 <= number <= sys.float_info.max:
+        raise ArgumentError(
+            f"{argument} must be a finite number of at least 0; got {shown(value)}."
+        )
+    return number
 
 
 def check_flag(value: Any, argument: str) -> None:
@@ -95,15 +106,14 @@ def check_flag(value: Any, argument: str) -> None:
 
 def check_jobs(value: Any, argument: str = "n_jobs") -> None:
     """A number of joblib workers: not 0, which joblib refuses late; below 0 counts from all."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if value is not None and (not whole or value == 0):
+    if value is not None and (not is_whole(value) or value == 0):
         raise ArgumentError(
             f"{argument} must be None or a whole number other than 0 (-1: all cores); got "
-            f"{value!r}."
+            f"{shown(value)}."
         )
     if value is not None and abs(value) > MOST_JOBS:
         raise ArgumentError(
-            f"{argument} must be at most {MOST_JOBS:,} (-1: all cores); got {_shown(value)}."
+            f"{argument} must be at most {MOST_JOBS:,} (-1: all cores); got {_counted(value)}."
         )
 
 
@@ -146,9 +156,11 @@ def as_seed(random_state: Any) -> int:
     """A seed that can be written down, from whatever the user gave."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise ArgumentError(f"random_state must not be negative; got {random_state!r}.")
+    if is_whole(random_state):
+        if not 0 <= random_state < MOST_SEED:
+            raise ArgumentError(
+                f"random_state must not be negative or beyond 2**4096; got {shown(random_state)}."
+            )
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**32))
@@ -164,12 +176,29 @@ def is_iterable(value: Any) -> TypeGuard[Iterable[Any]]:
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
 
 
-def _shown(value: Any) -> str:
-    # Python refuses to write out numbers of thousands of digits.
+def shown(value: Any) -> str:
+    """A value as an error names it."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out numbers of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
+
+
+def _counted(value: Any) -> str:
     return f"{value:,}" if abs(value) < 10**18 else "a number of more than 18 digits"
 
 
-def is_number(value: Any) -> bool:
-    """Whether it is a real number that SciPy computes with."""
-    # Not any Real: SciPy cannot compute with fractions and decimals.
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number; to NumPy, a span of time is one."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.timedelta64)
+
+
+def as_number(value: Any) -> float | None:
+    """A real number in double precision, which SciPy computes with; None for anything else."""
+    if not is_whole(value) and not isinstance(value, float | np.floating):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

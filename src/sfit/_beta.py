@@ -30,10 +30,12 @@ from sfit._arguments import (
     check_whole,
     warn_of_order,
 )
-from sfit._checkpoint import Checkpoint, opened_for
+from sfit._checkpoint import Checkpoint
 from sfit._contrast import Contrast, Reveal
 from sfit._engine import gather
+from sfit._probe import confirm
 from sfit._result import BetaChoice
+from sfit._resume import opened_for
 from sfit._sign_test import Ranks, ranks, too_few_rows
 from sfit._tally import Question
 from sfit.exceptions import BetaError, DataError, ModelError, SFITWarning
@@ -123,9 +125,9 @@ def choose_beta(
     >>> choice.n_models, choice.rate(choice.beta) < 0.05
     (20, True)
     """
-    check_level(alpha, "alpha")
+    alpha = check_level(alpha, "alpha")
     check_whole(n_models, "n_models")
-    check_unit(max_beta, "max_beta")
+    max_beta = check_unit(max_beta, "max_beta")
     check_jobs(n_jobs)
     check_flag(progress, "progress")
     check_flag(fast, "fast")
@@ -273,6 +275,8 @@ def _thresholds(
 ) -> tuple[float, ...]:
     """For each feature, the beta from which on it is no longer significant; 0 if it never is."""
     rows = problem.rows
+    if checkpoint is not None:
+        confirm(checkpoint, problem, label)
     nothing = Reveal(frozenset())
     questions = [
         Question(Contrast(term, nothing, Reveal(term)), 0, len(rows), level, only_beta_max=True)

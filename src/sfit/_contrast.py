@@ -23,6 +23,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Term = frozenset[int]
 """Indices of features, never of columns."""
+Arithmetic = Literal["model", "polyline", "update"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Reveal:
     """The fitted model, with the features of `shown` as observed and the others frozen."""
 
     shown: Term
-    arithmetic: Literal["model", "polyline", "update"] = "model"
+    arithmetic: Arithmetic = "model"
     """The model's own, or that of a route which computes it anew, in other steps. Both sides of a
     contrast share it, so that rounding cannot tell them apart.
     """
@@ -99,13 +100,13 @@ def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:
     gap = np.abs(a - b)
     # Mostly all rows are further apart than the largest prediction would allow.
     most = np.abs(a).max(initial=0.0) + gap.max(initial=0.0)
-    if (gap > _rounding(most, unit, noise)).all():
+    if (gap > rounding(most, unit, noise)).all():
         return np.zeros(len(gap), dtype=bool)
-    close: Array = gap <= _rounding(np.maximum(np.abs(a), np.abs(b)), unit, noise)
+    close: Array = gap <= rounding(np.maximum(np.abs(a), np.abs(b)), unit, noise)
     return close if close.ndim == 1 else np.asarray(close.all(axis=1))
 
 
-def _rounding(size: Any, unit: float, noise: float) -> Any:
+def rounding(size: Any, unit: float, noise: float) -> Any:
     """How far two predictions of some size may be apart, and be the same."""
     return np.maximum(8 * unit * size, 4 * noise)
 

@@ -1,4 +1,7 @@
-"""Results as JSON documents: the part `result` is equal to the byte for equal runs."""
+"""Results as JSON documents: the part `result` is equal to the byte for equal runs.
+
+A checksum over the content tells a document with a changed digit from the one that was written.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
+from hashlib import blake2b
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +20,7 @@ import numpy as np
 
 from sfit.exceptions import ArgumentError, DataError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Record = TypeVar("Record")
 
@@ -24,7 +28,14 @@ Record = TypeVar("Record")
 def write(kind: str, content: dict[str, Any], run: dict[str, Any], path: str | Path | None) -> str:
     """A document of a kind of result, as text."""
     document = {"schema_version": SCHEMA_VERSION, "kind": kind, "result": content, "run": run}
-    return save(json.dumps(storable(document), indent=1, allow_nan=False), path)
+    return save(json.dumps(sealed(storable(document)), indent=1, allow_nan=False), path)
+
+
+def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document with the checksum of its content: of the values, not of how they are laid out."""
+    content = {name: value for name, value in document.items() if name != "checksum"}
+    written = json.dumps(content, sort_keys=True).encode()
+    return {**content, "checksum": blake2b(written, digest_size=16).hexdigest()}
 
 
 def save(text: str, path: str | Path | None) -> str:
@@ -48,10 +59,11 @@ def read(source: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]
         if isinstance(source, PathLike) or not text.lstrip().startswith("{"):
             text = Path(source).read_text(encoding="utf-8")
         document = json.loads(text)
+        head = document if isinstance(document, dict) else {}
+        checksum = sealed(head)["checksum"]
     except (OSError, ValueError, RecursionError) as error:
         shown = text if len(text) < 100 else f"{text[:97]}..."
         raise DataError(f"{shown!r} is no JSON written by to_json: {error}.") from error
-    head = document if isinstance(document, dict) else {}
     if head.get("schema_version") != SCHEMA_VERSION or head.get("kind") != kind:
         raise DataError(
             f"expected a {kind} of schema version {SCHEMA_VERSION}; got {head.get('kind')!r} of "
@@ -60,6 +72,11 @@ def read(source: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]
     result, run = head.get("result"), head.get("run")
     if not isinstance(result, dict) or not isinstance(run, dict):
         raise DataError(f"this {kind} lacks its part 'result' or 'run': it was not written whole.")
+    if head.get("checksum") != checksum:
+        raise DataError(
+            f"the checksum of this {kind} does not match: the document was damaged or edited since "
+            "it was written by to_json. Write it again, or take an undamaged copy."
+        )
     return result, run
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from joblib import delayed, effective_n_jobs
 
 from sfit._checkpoint import Checkpoint
-from sfit._contrast import Evidence, Losses, Side
+from sfit._contrast import Evidence, Losses, Reveal, Side
 from sfit._differences import Base, Evaluation
 from sfit._jobs import limit_threads, workers
 from sfit._packed import pack, unpack
@@ -26,6 +27,7 @@ from sfit._payload import Payload, make_payload, open_payload
 from sfit._progress import progress_bar
 from sfit._select import EVERYTHING
 from sfit._tally import Question, Tally, Windows, conclude, merged, tally
+from sfit.restrict import Precision
 from sfit.rows import Rows, Stretch, Tile
 
 Array = npt.NDArray[Any]
@@ -57,7 +59,9 @@ def gather(
     started = time.perf_counter()
     _keep_memory()
     route, contrasts = evaluation.predictions.prepare(
-        [question.contrast for question in questions], rows.first, len(rows), evaluation.unit
+        [question.contrast for question in questions],
+        rows.first,
+        Precision(evaluation.unit, evaluation.noise, len(rows)),
     )
     questions = [replace(q, contrast=c) for q, c in zip(questions, contrasts, strict=True)]
     evidence: dict[int, Evidence] = {}
@@ -65,9 +69,9 @@ def gather(
     while pending:
         asked = [questions[number] for number in pending]
         stage = f"{label}, {route}, stage {len(evaluation.stages)}, room {room:g}"
-        if len(pending) < len(questions):
-            # Which brackets missed depends on the rounds, and so on the number of workers.
-            stage += f", questions {blake2b(repr(pending).encode(), digest_size=8).hexdigest()}"
+        if checkpoint is not None:
+            # They depend on earlier answers; and which brackets missed, on the number of workers.
+            stage += f", questions {_digest(asked)}"
         tallies = _pass(
             evaluation, rows, asked, room, n_jobs, progress and label, stage, checkpoint
         )
@@ -99,10 +103,14 @@ def _pass(
     n_tiles = stretches[-1].numbers.stop
     seen: list[list[Tally]] = [[] for _ in questions]
     windows: list[Windows] = [(EVERYTHING, EVERYTHING)] * len(questions)
+    # Counted in tasks of tiles, which are whole numbers, and shown as rows.
     bar = progress_bar(
-        total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, shown=bool(shown)
+        total=n_tiles * len(tasks),
+        desc=str(shown),
+        unit=" rows",
+        unit_scale=len(rows) / n_tiles / len(tasks),
+        shown=bool(shown),
     )
-    per_tile = len(rows) / n_tiles / len(tasks)
     # Where each is read once, a job is a stretch; else one of its tasks. Of few questions the
     # tallies are small, narrow or not: more stretches at once keep workers from waiting.
     at_first = 1
@@ -114,9 +122,9 @@ def _pass(
             jobs = []
             for number in some:
                 numbers = stretches[number].numbers
-                known = _recall(checkpoint, stage, numbers, len(tasks))
+                known = _recall(checkpoint, stage, numbers, tasks)
                 answers |= known
-                bar.update(len(known) * per_tile)
+                bar.update(len(known))
                 missing = [k for k in range(len(tasks)) if (numbers[-1], k) not in known]
                 together = [missing] if rows.read_once else [[k] for k in missing]
                 jobs += [(number, of_job) for of_job in together if of_job]
@@ -140,7 +148,7 @@ def _pass(
                             checkpoint.put(stage, tile, k, pack(tallies))
                 if checkpoint is not None:
                     checkpoint.commit()
-                bar.update(len(by_tile) * len(of_job) * per_tile)
+                bar.update(len(by_tile) * len(of_job))
             for tile, k in sorted(answers):
                 for i, own in zip(tasks[k], answers[tile, k], strict=True):
                     seen[i].append(own)
@@ -151,21 +159,33 @@ def _pass(
 
 
 def _recall(
-    checkpoint: Checkpoint | None, stage: str, numbers: range, n_tasks: int
+    checkpoint: Checkpoint | None, stage: str, numbers: range, tasks: Sequence[Sequence[int]]
 ) -> dict[tuple[int, int], list[Tally]]:
     """What a checkpoint knows of a stretch: a task's answers on all of its tiles, or none."""
     known: dict[tuple[int, int], list[Tally]] = {}
     if checkpoint is None:
         return known
-    for k in range(n_tasks):
-        stored = [checkpoint.get(stage, tile, k) for tile in numbers]
-        if all(one is not None for one in stored):
-            known |= {
-                (tile, k): unpack(one)
-                for tile, one in zip(numbers, stored, strict=True)
-                if one is not None
-            }
+    for k, task in enumerate(tasks):
+        decode = partial(unpack, n_tallies=len(task))
+        stored = {(tile, k): checkpoint.get(stage, tile, k, decode) for tile in numbers}
+        found = {key: tallies for key, tallies in stored.items() if tallies is not None}
+        if len(found) == len(stored):
+            known |= found
     return known
+
+
+def _digest(questions: Sequence[Question]) -> str:
+    """A text that is another for other questions, or in another order."""
+    digest = blake2b(digest_size=16)
+    for question in questions:
+        contrast = question.contrast
+        sides = [
+            (sorted(s.shown), s.arithmetic) if isinstance(s, Reveal) else s.without
+            for s in (contrast.base, contrast.full)
+        ]
+        told = sides, contrast.order, float(contrast.beta), contrast.role, question.part, question.n
+        digest.update(repr((*told, tuple(question.ranks), question.only_beta_max)).encode())
+    return digest.hexdigest()
 
 
 def rounds(n: int, at_first: int) -> Iterator[list[int]]:

@@ -23,7 +23,7 @@ from sfit._arguments import (
     warn_of_order,
 )
 from sfit._beta import MAX_BETA, N_MODELS, choose_on, set_aside
-from sfit._checkpoint import Checkpoint, opened_for
+from sfit._checkpoint import Checkpoint
 from sfit._differences import Evaluation
 from sfit._engine import gather
 from sfit._features import positions_of
@@ -32,6 +32,7 @@ from sfit._partitioned import PartitionedResult
 from sfit._partners import Partners, check_partners, find_partners
 from sfit._procedure import Outcome, Plan, sfit
 from sfit._result import Settings, SFITResult
+from sfit._resume import opened_for
 from sfit._sign_test import INTERVALS, Ranks, ranks, too_few_rows
 from sfit._tally import Question
 from sfit._versions import versions
@@ -144,6 +145,7 @@ def feature_significance(
         Level of every test.
     beta : float, sequence of floats or "auto", default=0.01
         The smallest relative improvement of the loss that counts; one number, or one per order.
+        At 1, of which sfit warns, nothing can be significant.
         `"auto"` chooses it on `validation`, or on a part of the rows that is then not tested, by
         tests of single features over none, whatever is `given`.
     max_order : int, default=1
@@ -190,11 +192,13 @@ def feature_significance(
     progress : bool, default=False
         Show a progress bar per order.
     checkpoint : path, optional
-        A file (SQLite) to which finished work is written, so that the same call goes on where a
-        killed one stopped, to the same result. A file of another run is refused.
+        A file (SQLite) of finished work. The same call continues where a killed one stopped, to
+        the same result. A damaged file, a file of another run, and a model that predicts
+        differently than before are refused.
     checkpoint_key : str, optional
-        Stands for the model and for functions among the arguments where they have no fingerprint
-        of their own (a callable has none): change it when they change.
+        Stands for the model and for functions among the arguments: change it when they change.
+        Needed where a later run cannot recognise them: callables, and models with code of your
+        own (a class or function outside of installed packages). The error says what it is.
     random_state : int or Generator, optional
         Seed for `beta="auto"`; nothing else is random.
     sample_weight : None
@@ -238,7 +242,7 @@ def feature_significance(
             "sample_weight is not supported: the sign test counts rows, and its exactness rests on "
             "each row counting once. Test a resampled set, or parts of the rows with by=."
         )
-    check_level(alpha, "alpha")
+    alpha = check_level(alpha, "alpha")
     check_whole(max_order, "max_order", most=1_000)
     check_whole(n_partners, "n_partners", optional=True)
     check_choice(correction, "correction", CORRECTIONS)
@@ -264,7 +268,14 @@ def feature_significance(
                     f"{argument} serves beta='auto' only, but beta is {beta!r}: leave {argument} "
                     "out, or pass beta='auto'."
                 )
-    check_level(validation_fraction, "validation_fraction")
+    if betas is not None and 1.0 in betas:
+        warnings.warn(
+            f"beta={beta!r}: no loss falls by more than all of it, so nothing can be significant "
+            "at beta = 1. Use a beta below 1, such as 0.01.",
+            SFITWarning,
+            stacklevel=2,
+        )
+    validation_fraction = check_level(validation_fraction, "validation_fraction")
     asked = {
         "features": features,
         "loss": loss,
@@ -303,11 +314,11 @@ def feature_significance(
     told = {
         "loss": loss,
         "alpha": alpha,
-        "beta": beta,
+        "beta": "auto" if betas is None else betas,
         "max_order": max_order,
         "correction": correction,
         "interval": interval,
-        "given": given,
+        "given": "rest" if rest else sorted(fixed),
         "by": by if isinstance(by, str) else by is not None,
         "partners": candidates,
         "n_partners": n_partners,
@@ -341,7 +352,11 @@ def feature_significance(
             betas = (choice.beta,) * max_order
 
         tested = problem.features.everything - fixed
-        structure = problem.view.structure if max_order > 1 else None
+        # At order 1 nothing is tried together, and lists of all others take p x p numbers.
+        together: Mapping[int, Sequence[int]] = dict.fromkeys(tested, ())
+        if max_order > 1:
+            structure = problem.view.structure
+            together = find_partners(candidates, n_partners, problem.features, structure, tested)
         plan = Plan(
             features=problem.features,
             given=fixed,
@@ -350,7 +365,7 @@ def feature_significance(
             betas=betas,
             max_order=max_order,
             correction=correction,
-            partners=find_partners(candidates, n_partners, problem.features, structure, tested),
+            partners=together,
             exhaustive=exhaustive,
             strict=strict,
         )

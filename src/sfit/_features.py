@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit._arguments import is_iterable
+from sfit._arguments import is_iterable, shown
 from sfit._contrast import Term
 from sfit.exceptions import ArgumentError
-from sfit.rows import Table, column_values
+from sfit.rows import Table, column_of, column_values, identity, is_one_value
+from sfit.rows._ranges import is_one_number
 
 Array = npt.NDArray[Any]
 
@@ -47,7 +49,7 @@ class Features:
         """The user's names of a term, in the order of the columns."""
         return tuple(self.names[feature] for feature in sorted(term))
 
-    @property
+    @cached_property
     def everything(self) -> Term:
         """The term of all features."""
         return frozenset(range(len(self.names)))
@@ -67,7 +69,7 @@ def positions_of(
     if isinstance(wanted, str | int | np.integer) and not isinstance(wanted, bool):
         wanted = [wanted]
     if isinstance(wanted, Mapping | bytes) or not is_iterable(wanted):
-        raise ArgumentError(f"{argument} must hold names of columns; got {wanted!r}.")
+        raise ArgumentError(f"{argument} must hold names of columns; got {shown(wanted)}.")
     index = {label: position for position, label in enumerate(labels)}
     by_number = {number: position for position, number in enumerate(numbers)}
     found = []
@@ -75,11 +77,11 @@ def positions_of(
         whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
         if whole and item in by_number:
             found.append(by_number[item])
-        elif str(item) in index:
-            found.append(index[str(item)])
+        elif (label := str(item) if not whole or abs(item) < 10**18 else None) in index:
+            found.append(index[label])
         else:
             raise ArgumentError(
-                f"{argument} names {item!r}, which is not one of {shorten(labels)}."
+                f"{argument} names {shown(item)}, which is not one of {shorten(labels)}."
             )
     if len(set(found)) < len(found):
         raise ArgumentError(f"{argument} names a column more than once: {list(wanted)!r}.")
@@ -107,7 +109,8 @@ def group_columns(
     groups = {} if groups is None else groups
     if not isinstance(groups, Mapping):
         raise ArgumentError(f"groups must map a name to columns; got {type(groups).__name__}.")
-    if len(set(map(str, groups))) < len(groups):
+    names, hidden_never = set(map(str, groups)), set(always_on)
+    if len(names) < len(groups):
         raise ArgumentError(f"groups has two groups of the same name: {list(groups)!r}.")
     owner: dict[int, str] = {}
     for name, columns in groups.items():
@@ -115,7 +118,7 @@ def group_columns(
         if not members:
             raise ArgumentError(f"groups[{name!r}] is empty.")
         for position in members:
-            if position in always_on:
+            if position in hidden_never:
                 raise ArgumentError(
                     f"groups[{name!r}] holds {labels[position]!r}, which is always_on as well."
                 )
@@ -126,9 +129,9 @@ def group_columns(
             owner[position] = str(name)
     features: dict[str, list[int]] = {}
     for position, label in enumerate(labels):
-        if position in always_on:
+        if position in hidden_never:
             continue
-        if label in map(str, groups) and owner.get(position) != label:
+        if label in names and owner.get(position) != label:
             raise ArgumentError(f"groups[{label!r}] has the name of a column that is not in it.")
         features.setdefault(owner.get(position, label), []).append(position)
     return features
@@ -142,36 +145,26 @@ def constant_features(features: Features, encoded: Table) -> tuple[list[str], li
         # A feature without columns is dropped on the way to the model.
         if columns and all(_is_constant(features, encoded, column) for column in columns):
             stands = all(
-                _stands_at(
-                    column_values(features.reference, column)[0], column_values(encoded, column)
-                )
-                for column in columns
+                _stands_at(column_values(features.reference, c)[0], column_values(encoded, c)[0])
+                for c in columns
             )
             (at_reference if stands else elsewhere).append(name)
     return at_reference, elsewhere
 
 
 def _is_constant(features: Features, encoded: Table, column: int) -> bool:
-    low, high = features.spans[column]
-    if not np.isnan(low):
-        return low == high and column not in features.missing
-    values = column_values(encoded, column)
-    return _stands_at(values[0], values)
+    span = features.spans[column]
+    if not np.isnan(span[0]):
+        return is_one_number(span) and column not in features.missing
+    return is_one_value(column_of(encoded, column))
 
 
-def _stands_at(value: Any, column: Array) -> bool:
-    """Whether all of a column equals a value; missing is a value. Most columns deny it early."""
-    for some in (column[:256], column):
-        if pd.isna(value):
-            equal = pd.isna(some)
-        elif some.dtype.kind == "f":
-            # The mean of equal numbers may differ from them in the last bits.
-            equal = np.isclose(some, value, rtol=64 * np.finfo(some.dtype).eps, atol=0)
-        else:
-            equal = some == value
-        if not np.all(equal):
-            return False
-    return True
+def _stands_at(reference: Any, value: Any) -> bool:
+    """Whether the one value of a column is its reference; missing is a value."""
+    if isinstance(value, np.floating) and not pd.isna(reference):
+        # The mean of equal numbers may differ from them in the last bits.
+        return bool(np.isclose(value, reference, rtol=64 * np.finfo(value.dtype).eps, atol=0))
+    return identity(reference) == identity(value)
 
 
 def shorten(values: Sequence[Any]) -> str:

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from joblib import delayed, effective_n_jobs, parallel_config
 
 from sfit._arguments import check_choice, check_flag, check_jobs, check_level, warn_of_order
-from sfit._checkpoint import opened
 from sfit._contrast import Contrast, Evidence, Refit, Reveal, Side
 from sfit._engine import gather
 from sfit._features import group_columns, positions_of
@@ -33,6 +32,7 @@ from sfit._refits import (
     Kept,
     Refits,
     StoredTest,
+    check_same,
     check_shape,
     fit,
     held_test,
@@ -42,6 +42,7 @@ from sfit._refits import (
     recall,
 )
 from sfit._result import Settings, SFITResult
+from sfit._resume import opened
 from sfit._sign_test import INTERVALS, p_value, ranks, too_few_rows
 from sfit._tally import Question
 from sfit._versions import versions
@@ -95,7 +96,8 @@ def loco_significance(
         Of each model its predictions of the test rows are kept,
         not the model: all differences follow from them, for any loss and level. A run that goes on
         keeps what was finished and fits only what is missing, so that the estimator need not be
-        seeded; it is known again by its parameters.
+        seeded; it is known again by its class and parameters. An estimator that gives the same
+        model at every fit, and another one than before, is refused.
 
     Returns
     -------
@@ -124,7 +126,7 @@ def loco_significance(
     {1: [('X1',)]}
     """
     started = time.perf_counter()
-    check_level(alpha, "alpha")
+    alpha = check_level(alpha, "alpha")
     check_choice(correction, "correction", CORRECTIONS)
     check_choice(interval, "interval", INTERVALS)
     check_jobs(n_jobs)
@@ -192,13 +194,16 @@ def loco_significance(
     bar = progress_bar(total=len(members), desc="LOCO", shown=progress)
     with bar, opened(checkpoint, checkpoint_key, told, job.fingerprint, job.data) as saved:
         # An estimator without a seed gives another model each time: the first one counts.
-        whole = recall(saved, ALL_FEATURES)
+        n_tiles = full.rows.stretches[-1].numbers.stop
+        whole = recall(saved, ALL_FEATURES, n_tiles)
         if whole is None:
             whole = predictions_of(full)
             keep(saved, ALL_FEATURES, whole)
+        elif saved is not None:
+            check_same(saved, job, whole, full)
         left = []
         for feature in range(len(members)):
-            known = recall(saved, feature)
+            known = recall(saved, feature, n_tiles)
             if known is None:
                 left.append(feature)
             else:

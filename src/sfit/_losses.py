@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
+from sfit._masked import as_array
 from sfit.exceptions import ArgumentError, DataError
 
 Array = npt.NDArray[Any]
@@ -116,7 +117,7 @@ class Loss:
             # The user's own function may write to its arguments: they are ours, and used again.
             y, prediction = y.copy(), prediction.copy()
         try:
-            losses = np.asarray(self.per_row(y, prediction))
+            losses = as_array(self.per_row(y, prediction))
         except Exception as error:
             raise DataError(
                 f"loss {self.name!r} failed on {len(y)} rows from row {number(0)} on: "

@@ -31,21 +31,23 @@ def pack(tallies: Sequence[Tally]) -> bytes:
     return np.array([len(numbers)], dtype="<i8").tobytes() + numbers.tobytes() + values.tobytes()
 
 
-def unpack(data: bytes) -> list[Tally]:
-    """Tallies from bytes."""
+def unpack(data: bytes, n_tallies: int) -> list[Tally]:
+    """So many tallies from bytes; a ValueError where these hold anything else."""
     n_whole = int(np.frombuffer(data, dtype="<i8", count=1)[0])
     whole = _Reader(np.frombuffer(data, dtype="<i8", count=n_whole, offset=8))
     other = _Reader(np.frombuffer(data, dtype="<f8", offset=8 * (n_whole + 1)))
     tallies = []
-    while whole.left:
+    for _ in range(n_tallies):
         n, n_positive, n_better, n_improvable = whole.take(4).tolist()
         counted = []
-        for _ in range(2):
+        for _side in range(2):
             below, size, weighed = whole.take(3).tolist()
             counts = whole.take(size) if weighed else None
             low, high = other.take(2).tolist()
             counted.append(Counted(Window(low, high), below, other.take(size), counts))
         tallies.append(Tally(n, n_positive, n_better, n_improvable, *counted))
+    if whole.left or other.left:
+        raise ValueError(f"there is more than {n_tallies} tallies")
     return tallies
 
 
@@ -61,5 +63,7 @@ class _Reader:
         return len(self.values) - self.at
 
     def take(self, n: int) -> Array:
+        if not 0 <= n <= self.left:
+            raise ValueError(f"{n} numbers are asked for where {self.left} are left")
         self.at += n
         return self.values[self.at - n : self.at].copy()

@@ -12,6 +12,7 @@ import pandas as pd
 from sfit._document import as_written, read, shown, write
 from sfit._reported import Reported
 from sfit._result import SFITResult
+from sfit._summary import printable
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
             As `SFITResult.summary`, headed by the part.
         """
         return "\n\n".join(
-            f"{self.by} = {label}\n{result.summary()}" for label, result in self.parts
+            f"{printable(f'{self.by} = {label}')}\n{result.summary()}"
+            for label, result in self.parts
         )
 
     def plot(self, ax: Any = None) -> Any:

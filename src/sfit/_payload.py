@@ -98,7 +98,7 @@ def _light(evaluation: Evaluation, sides: Set[Side]) -> Evaluation:
     """The evaluation with what some sides need, and nothing else."""
     predictions = evaluation.predictions
     prepared = {side: predictions.prepared[side] for side in sides & predictions.prepared.keys()}
-    light = replace(predictions, structure=None, prepared=prepared)
+    light = replace(predictions, structure=None, prepared=prepared, trusted={})
     if len(prepared) == len(sides):
         # No side asks the model, so that nothing misses it.
         light = replace(light, view=None)  # type: ignore[arg-type]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,9 @@ from sfit._checkpoint import Checkpoint
 from sfit._contrast import Reveal
 from sfit._features import positions_in, positions_of
 from sfit._payload import Payload, open_payload
+from sfit._probe import changed, decoded, encoded
 from sfit.exceptions import DataError, ModelError
-from sfit.models._fingerprint import stable_hash
+from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.problem import Problem, pose
 from sfit.restrict import Prediction, SidePredictions
 from sfit.rows import (
@@ -96,9 +96,9 @@ class Refits:
     test: HeldTest | StoredTest
     loss: Any
 
-    def fingerprint(self) -> str | None:
+    def fingerprint(self) -> str | Unseen:
         """What a later run knows the estimator by: its parameters, not what it was fitted to."""
-        return stable_hash(clone(self.estimator))
+        return fingerprint_of(clone(self.estimator))
 
     def data(self) -> dict[str, str]:
         """What a later run knows the rows by."""
@@ -139,24 +139,50 @@ def keep(saved: Checkpoint | None, feature: int, by_tile: Sequence[Array]) -> No
     if saved is None:
         return
     for number, values in enumerate(by_tile):
-        data = BytesIO()
-        np.save(data, values, allow_pickle=False)
-        saved.put("LOCO", number, feature, data.getvalue())
+        saved.put("LOCO", number, feature, encoded(values))
+    saved.put("LOCO, all tiles", 0, feature, _digest(*by_tile).encode())
     saved.commit()
 
 
-def recall(saved: Checkpoint | None, feature: int) -> list[Array] | None:
-    """What was kept, if it was."""
-    found: list[Array] = []
-    while saved is not None and (data := saved.get("LOCO", len(found), feature)) is not None:
-        found.append(np.load(BytesIO(data), allow_pickle=False))
-    return found or None
+def recall(saved: Checkpoint | None, feature: int, n_tiles: int) -> list[Array] | None:
+    """What was kept, if all of it was."""
+    if saved is None:
+        return None
+    stored = [saved.get("LOCO", number, feature, decoded) for number in range(n_tiles)]
+    found = [values for values in stored if values is not None]
+    whole = saved.get("LOCO, all tiles", 0, feature, bytes.decode)
+    return found if len(found) == n_tiles and _digest(*found) == whole else None
 
 
-def _digest(table: Table, target: Array) -> str:
+def check_same(saved: Checkpoint, refits: Refits, before: Sequence[Array], full: Problem) -> None:
+    """Refuse a checkpoint of an estimator that learns something else now.
+
+    Without a seed it learns something else each time: only one that does so no more has changed.
+    """
+    now = _on_first_tile(full)
+    if _alike(before[0], now):
+        return
+    again = full.for_model(fit(refits.estimator, refits.train, refits.target))
+    if _alike(_on_first_tile(again), now):
+        gap = float(np.max(np.abs(before[0] - now)))
+        raise changed(saved, "the estimator fitted on all columns", f"by up to {gap:.3g}")
+
+
+def _on_first_tile(problem: Problem) -> Array:
+    sides = SidePredictions(problem.view, problem.features)
+    return sides.one(problem.rows.first, Reveal(problem.features.everything)).by_row()
+
+
+def _alike(a: Array, b: Array) -> bool:
+    """Whether two fits agree in half of the digits: fitting magnifies rounding."""
+    unit = max(float(np.finfo(values.dtype).eps) for values in (a, b))
+    return a.shape == b.shape and bool(np.abs(a - b).max() <= unit**0.5 * np.abs(b).max())
+
+
+def _digest(*tables: Table) -> str:
     digest = blake2b(digest_size=16)
-    hash_table(digest, table)
-    hash_table(digest, target)
+    for table in tables:
+        hash_table(digest, table)
     return digest.hexdigest()
 
 

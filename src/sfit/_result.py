@@ -183,7 +183,7 @@ class BetaChoice:
         float
             Between 0 and 1.
         """
-        check_unit(beta, "beta")
+        beta = check_unit(beta, "beta")
         return float(np.mean(np.asarray(self.thresholds) > beta))
 
     def plot(self, ax: Any = None) -> Any:
@@ -281,8 +281,10 @@ class SFITResult(Reported):
         have different bases and must not be compared.
         """
         rows = []
+        # The first of each, as sets are tested in the order of their size.
+        alone = {test.term: test for test in reversed(self.tests) if len(test.term) == 1}
         for name, (order, test) in self._found_through().items():
-            shown = test if test is not None else self._alone(name)
+            shown = test if test is not None else alone.get((name,))
             rows.append(
                 {
                     "feature": name,
@@ -335,10 +337,9 @@ class SFITResult(Reported):
         SFITResult
             The same evidence, decided anew.
         """
-        alpha = self.settings.alpha if alpha is None else alpha
         unchanged = isinstance(correction, str) and correction == "unchanged"
         correction = self.settings.correction if unchanged else correction
-        check_level(alpha, "alpha")
+        alpha = check_level(self.settings.alpha if alpha is None else alpha, "alpha")
         check_choice(correction, "correction", CORRECTIONS)
         tests = []
         for order in dict.fromkeys(test.order for test in self.tests):
@@ -456,9 +457,6 @@ class SFITResult(Reported):
                 ):
                     found[name] = test.order, test
         return found
-
-    def _alone(self, name: str) -> SetTest | None:
-        return next((test for test in self.tests if test.term == (name,)), None)
 
 
 def _check_whole_document(result: SFITResult) -> None:

@@ -25,7 +25,7 @@ def deltas_by_value(
 
     `asked` is what else poses the problem.
     """
-    check_unit(beta, "beta")
+    beta = check_unit(beta, "beta")
     problem = pose(model, X, y, **asked)
     names, table = problem.features.names, as_table(X)
     # The value as the user knows it, before any encoding.

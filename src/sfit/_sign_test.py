@@ -148,7 +148,7 @@ def power(n: int, probability: float, alpha: float = 0.05) -> float:
     >>> round(sfit.power(169, 0.6), 3)
     0.823
     """
-    _check_plan(probability, alpha)
+    probability, alpha = _check_plan(probability, alpha)
     check_whole(n, "n")
     return float(binom.sf(critical_count(n, alpha) - 1, n, probability))
 
@@ -183,12 +183,12 @@ def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> 
     >>> sfit.rows_needed(0.6)
     169
     """
-    _check_plan(probability, alpha)
+    probability, alpha = _check_plan(probability, alpha)
     if not probability > 0.5:
         raise ArgumentError(
             f"probability must be above 0.5 for any number of rows to suffice; got {probability!r}."
         )
-    check_level(power, "power")
+    power = check_level(power, "power")
     if not alpha < power:
         raise ArgumentError(f"power must lie between alpha = {alpha!r} and 1; got {power!r}.")
 
@@ -217,6 +217,5 @@ def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> 
     return last + 1
 
 
-def _check_plan(probability: float, alpha: float) -> None:
-    check_unit(probability, "probability")
-    check_level(alpha, "alpha")
+def _check_plan(probability: float, alpha: float) -> tuple[float, float]:
+    return check_unit(probability, "probability"), check_level(alpha, "alpha")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +43,18 @@ def p_relation(p: float) -> str:
 
 
 def printable(name: Any) -> str:
-    """A name in one line: what cannot be printed, or would turn the text around, is replaced."""
-    return "".join(
-        c if c.isprintable() or c in "\u200c\u200d" else " " if c.isspace() else "\ufffd"
-        for c in str(name)
-    )
+    """Text in one line, which cannot command a terminal or turn around what stands beside it.
+
+    Joiners are part of some scripts and stay; other spaces are spaces; the rest is escaped.
+    """
+    text = str(name)
+    return text if text.isascii() and text.isprintable() else "".join(map(_printed, text))
+
+
+def _printed(sign: str) -> str:
+    if sign.isprintable() or sign in "\u200c\u200d":
+        return sign
+    return " " if unicodedata.category(sign) == "Zs" else ascii(sign)[1:-1]
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
@@ -87,13 +95,18 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
     return [
         ("Test", s.test),
         ("Rows", f"{n:,}"),
-        ("Loss", s.loss),
+        ("Loss", printable(s.loss)),
         ("alpha", number(s.alpha) + (f" (beta_max{level})" if level else "")),
         ("beta", betas),
         ("Correction", s.correction or "none"),
         ("Interval", f"{s.interval}, coverage {_coverage_text(s.coverage)}"),
-        ("Reference", f"{s.reference} ({s.reference_origin})"),
+        ("Reference", printable(f"{s.reference} ({s.reference_origin})")),
     ]
+
+
+def notes(result: SFITResult) -> list[str]:
+    """What there is to say beside the tests."""
+    return [f"Note: {printable(caveat)}" for caveat in result.caveats]
 
 
 def _coverage_text(coverage: float) -> str:
@@ -132,8 +145,8 @@ def cells(test: SetTest) -> tuple[str, ...]:
     """A set as a line of the table."""
     return (
         str(test.order),
-        ", ".join(test.term),
-        ", ".join(test.base) or "-",
+        ", ".join(map(printable, test.term)),
+        ", ".join(map(printable, test.base)) or "-",
         number(test.statistic),
         f"[{number(test.ci_low)}, {number(test.ci_high)}]",
         p_text(test.p_adjusted),
@@ -186,7 +199,7 @@ def as_text(result: SFITResult) -> str:
         headline(result),
         *left_out,
         *gate_lines(result),
-        *(f"Note: {caveat}" for caveat in result.caveats),
+        *notes(result),
     ]
     return "\n".join(body)
 
@@ -199,8 +212,8 @@ def as_html(result: SFITResult) -> str:
         "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in cells(test)) + "</tr>"
         for test in tests
     )
-    notes = [*left_out, *gate_lines(result), *(f"Note: {caveat}" for caveat in result.caveats)]
-    paragraphs = "".join(f"<p>{escaped(note)}</p>" for note in notes)
+    below = [*left_out, *gate_lines(result), *notes(result)]
+    paragraphs = "".join(f"<p>{escaped(line)}</p>" for line in below)
     return (
         f"<div><p><strong>{escaped(headline(result))}</strong></p>"
         f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{paragraphs}</div>"

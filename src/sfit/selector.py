@@ -209,7 +209,10 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             labels = None
         try:
             return train_test_split(
-                np.arange(n), test_size=self.test_size, random_state=seed % 2**32, stratify=labels
+                np.arange(n),
+                test_size=float(self.test_size),
+                random_state=seed % 2**32,
+                stratify=labels,
             )
         except ValueError as error:
             raise DataError(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit._arguments import check_at_least_zero, check_whole, is_number
+from sfit._arguments import as_number, check_at_least_zero, check_whole, shown
 from sfit.exceptions import ArgumentError, DataError
 
 Array = npt.NDArray[Any]
@@ -49,7 +49,7 @@ def interactions(
     ((100, 7), (100,))
     """
     check_whole(n, "n")
-    check_at_least_zero(noise, "noise")
+    noise = check_at_least_zero(noise, "noise")
     rng = _generator(random_state)
     X = pd.DataFrame(rng.normal(size=(n, 7)), columns=[f"X{j}" for j in range(1, 8)])
     return X, interactions_mean(X) + rng.normal(scale=noise, size=n)
@@ -125,12 +125,13 @@ def correlated(
     0.85
     """
     check_whole(n, "n")
-    if not is_number(correlation) or not -1 <= correlation <= 1:
-        raise ArgumentError(f"correlation must lie between -1 and 1; got {correlation!r}.")
-    check_at_least_zero(noise_variance, "noise_variance")
+    rho = as_number(correlation)
+    if rho is None or not -1 <= rho <= 1:
+        raise ArgumentError(f"correlation must lie between -1 and 1; got {shown(correlation)}.")
+    noise_variance = check_at_least_zero(noise_variance, "noise_variance")
     rng = _generator(random_state)
     first, second = rng.normal(size=(2, n))
-    second = correlation * first + np.sqrt(1 - correlation**2) * second
+    second = rho * first + np.sqrt(1 - rho**2) * second
     y = 2 + first + second + rng.normal(scale=np.sqrt(noise_variance), size=n)
     return pd.DataFrame({"X1": first, "X2": second}), y
 
@@ -141,5 +142,5 @@ def _generator(random_state: Any) -> np.random.Generator:
     except (TypeError, ValueError) as error:
         raise ArgumentError(
             "random_state must be None, a whole number of at least 0, or a NumPy generator; got "
-            f"{random_state!r}."
+            f"{shown(random_state)}."
         ) from error

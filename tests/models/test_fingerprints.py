@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sfit.models import as_view
+from sfit.models._fingerprint import Unseen
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 3))
@@ -62,7 +63,7 @@ def test_the_same_after_pickling_and_another_for_another_model(name):
     """By what was fitted, not by where it lies in memory."""
     model, other = MODELS[name](5), MODELS[name](6)
     found = as_view(model).fingerprint()
-    assert found is not None
+    assert isinstance(found, str)
     assert as_view(pickle.loads(pickle.dumps(model))).fingerprint() == found
     assert as_view(other).fingerprint() != found
 
@@ -95,23 +96,31 @@ def test_catboost_by_what_it_predicts():
     assert as_view(models[0].copy()).fingerprint() == found[0]
 
 
+def ones(net):
+    """The same weights for every net."""
+    for tensor in net.parameters():
+        tensor.data.fill_(1.0)
+    return net
+
+
 def test_torch_modules_by_weights_and_settings():
     """An attribute that no weight shows makes another model."""
     torch = pytest.importorskip("torch")
+    nn = torch.nn
 
-    class Net(torch.nn.Module):
-        def __init__(self, factor):
-            super().__init__()
-            self.layer, self.factor = torch.nn.Linear(3, 1), factor
-            torch.nn.init.ones_(self.layer.weight)
-            torch.nn.init.zeros_(self.layer.bias)
+    def net(*layers):
+        return as_view(ones(nn.Sequential(nn.Linear(3, 2), *layers, nn.Linear(2, 1))))
 
-        def forward(self, rows):
-            return self.factor * self.layer(rows)
-
-    found = as_view(Net(1.0)).fingerprint()
-    assert as_view(Net(1.0)).fingerprint() == found
-    assert as_view(Net(-2.0)).fingerprint() != found
+    found = [
+        net(nn.LeakyReLU(0.01)).fingerprint(),
+        net(nn.LeakyReLU(0.1)).fingerprint(),
+        net(nn.Tanh()).fingerprint(),
+        net(nn.Tanh(), nn.Tanh()).fingerprint(),
+    ]
+    assert all(isinstance(one, str) for one in found)
+    assert len(set(found)) == len(found)
+    assert net(nn.LeakyReLU(0.01)).fingerprint() == found[0]
+    assert pickle.loads(pickle.dumps(net(nn.Tanh()))).fingerprint() == found[2]
 
 
 def test_torch_modules_by_all_digits():
@@ -131,7 +140,7 @@ def test_torch_modules_by_all_digits():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 def test_torch_modules_that_are_quantised():
-    """By their packed weights; what shows none, as an LSTM's, is known by nothing."""
+    """By their packed weights, those of an LSTM among them."""
     torch = pytest.importorskip("torch")
 
     def packed(net):
@@ -144,7 +153,12 @@ def test_torch_modules_that_are_quantised():
     with torch.no_grad():
         net[0].weight[20, 20] += 0.05  # far inside, where what is printed has an ellipsis
     assert packed(net).fingerprint() != view.fingerprint()
-    assert packed(torch.nn.Sequential(torch.nn.LSTM(3, 2))).fingerprint() is None
+    memory = torch.nn.Sequential(torch.nn.LSTM(3, 2))
+    before = packed(memory).fingerprint()
+    assert packed(memory).fingerprint() == before
+    with torch.no_grad():
+        memory[0].weight_ih_l0[0, 0] += 0.05
+    assert packed(memory).fingerprint() != before
 
 
 def test_keras_models_by_configuration():
@@ -165,9 +179,15 @@ def test_keras_models_by_configuration():
     assert as_view(network("relu")).fingerprint() != as_view(network("tanh")).fingerprint()
 
 
+def sigmoid_of_first(rows):
+    return 1 / (1 + np.exp(-rows[:, 0]))
+
+
 def test_functions_have_none():
     """Nothing is known of the inside."""
-    assert as_view(lambda rows: rows[:, 0]).fingerprint() is None
+    assert as_view(sigmoid_of_first).fingerprint() == Unseen(
+        "the code of the function sigmoid_of_first"
+    )
 
 
 def test_threads_are_not_the_model():

@@ -121,7 +121,7 @@ def test_structure_random_copies_and_pickles(ending):
     assert len(view.structure.layers) == 3
     assert view.structure.layers[1][2] == "leaky_relu:0.2"
     assert view.structure.output == ("softmax" if ending else "identity")
-    assert view.structure.layers[0][0].dtype == np.float32
+    assert view.structure.dtype == np.float32
     assert_structure(view)
     assert_random_copies(view)
     assert_picklable(view)

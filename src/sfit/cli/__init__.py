@@ -1,7 +1,7 @@
 """The program `sfit`: what the library does, from files, for a terminal.
 
-`_app` has the commands, `_data` reads rows, `_labels` settles class labels, `_show` prints. Model
-files are read by `sfit.models._files`.
+`_app` has the commands, `model_files` reads models, `_data` reads rows, `_labels` settles class
+labels, `_show` prints.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from sfit.cli.model_files._formats import MOST_RATIO, MOST_UNPACKED
 from sfit.exceptions import DataError, MissingDependencyError
-from sfit.models._files import MOST_RATIO, MOST_UNPACKED
 
 KINDS = "CSV (.csv, .csv.gz) or Parquet (a file, a folder or a glob such as 'rows/*.parquet')"
 

@@ -91,7 +91,7 @@ def load(
     allow_pickle: bool,
 ) -> tuple[Any, Any]:
     """The model and the rows, with the same names for the classes."""
-    from sfit.models._files import load_model
+    from sfit.cli.model_files import load_model
 
     loaded = load_model(model, trust=trust, allow_pickle=allow_pickle)
     from sfit._losses import check_loss

@@ -14,7 +14,6 @@ from sfit import _summary
 from sfit._partitioned import PartitionedResult
 from sfit._result import BetaChoice, SetTest, SFITResult
 from sfit._sign_test import power, rows_needed
-from sfit.cli._text import printable
 
 BAR_WIDTH = 17
 BAR_SIGNS = {"zero": "│", "interval": "─", "median": "●"}
@@ -39,25 +38,25 @@ def show_result(result: SFITResult | PartitionedResult) -> None:
         if number:
             console.print()
         if isinstance(result, PartitionedResult):
-            console.print(Text(printable(f"{result.by} = {label}"), style="bold"))
+            console.print(Text(_summary.printable(f"{result.by} = {label}"), style="bold"))
         _show_one(part, console)
 
 
 def _show_one(result: SFITResult, console: Console) -> None:
-    console.print(Text(printable(_summary.headline(result)), style="bold"))
+    console.print(Text(_summary.headline(result), style="bold"))
     facts = "; ".join(f"{name}: {value}" for name, value in _summary.facts(result)[1:])
-    console.print(Text(printable(facts), style="dim"))
+    console.print(Text(facts, style="dim"))
     tests, left_out = _summary.first_sets(result)
     console.print(_table(result, tests, console))
     for line in (*left_out, *_summary.gate_lines(result)):
-        console.print(Text(printable(line)))
-    for caveat in result.caveats:
-        console.print(Text(printable(f"Note: {caveat}"), style="dim"))
+        console.print(Text(line))
+    for note in _summary.notes(result):
+        console.print(Text(note, style="dim"))
 
 
 def _table(result: SFITResult, tests: Sequence[SetTest], console: Console) -> Table:
     names = list(_summary.columns(result))
-    rows = [[printable(cell) for cell in _summary.cells(test)] for test in tests]
+    rows = [list(_summary.cells(test)) for test in tests]
     for place in (names.index("set"), names.index("over")):
         for row in rows:
             row[place] = _shortened(row[place], console.width // 3)
@@ -183,4 +182,4 @@ def _print_columns(rows: Sequence[Sequence[str]]) -> None:
 def _print(text: str) -> None:
     """Plain text, on a terminal of any encoding."""
     encoding = sys.stdout.encoding or "utf-8"
-    print(printable(text).encode(encoding, "backslashreplace").decode(encoding))
+    print(text.encode(encoding, "backslashreplace").decode(encoding))

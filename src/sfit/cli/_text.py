@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import sys
 
-
-def printable(text: str) -> str:
-    """Text that cannot command the terminal: control characters as their escapes."""
-    return "".join(
-        sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text
-    )
+from sfit._summary import printable
 
 
 def say(message: object, kind: str = "") -> None:

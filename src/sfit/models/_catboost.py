@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from sfit.exceptions import ModelError
-from sfit.models._fingerprint import digest_of
+from sfit.models._fingerprint import Unseen, fingerprint_of, functions_in
 from sfit.models._trees import Tree, join
 from sfit.models._view import Array, ModelView, Trees
 from sfit.rows import as_table, is_frame
@@ -90,14 +90,15 @@ class CatBoostView(ModelView):
         copied.set_leaf_values(np.concatenate(shuffled).ravel())
         return replace(self, model=copied)
 
-    def fingerprint(self) -> str | None:
+    def fingerprint(self) -> str | Unseen | None:
         """A digest of the trees; the rest of the file tells when and how they were fitted."""
         if self._reads_texts():
             return super().fingerprint()
         document = json.loads(self._written())
         del document["model_info"]
         task = self.model.get_all_params().get("loss_function")
-        return digest_of(json.dumps(document), repr((task, self.names)), repr(self.classes))
+        own = type(self.model), functions_in(self.model), task, self.names, self.classes
+        return fingerprint_of(json.dumps(document), own)
 
     def _written(self) -> str:
         """The model as JSON."""

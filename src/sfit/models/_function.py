@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from sfit._arguments import check_choice
+from sfit._masked import as_array
 from sfit.exceptions import ArgumentError
+from sfit.models._fingerprint import Unseen
 from sfit.models._view import Array, ModelView, Task, by_class
 
 
@@ -24,12 +26,14 @@ class FunctionView(ModelView):
         """Rows stay as the user has them."""
         return X
 
-    def fingerprint(self) -> None:
-        """None: nothing is known of the inside."""
+    def fingerprint(self) -> Unseen:
+        """Nothing is known of the inside."""
+        name = getattr(self.function, "__qualname__", type(self.function).__qualname__)
+        return Unseen(f"the code of the function {name}")
 
     def predict(self, Z: Any) -> Array:
         """Ask the function; one probability per row is that of the second of two classes."""
-        prediction = np.asarray(self.function(Z))
+        prediction = as_array(self.function(Z))
         if self.task == "regression":
             return prediction
         return by_class(prediction)

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from sfit.exceptions import ModelError
-from sfit.models._fingerprint import digest_of
+from sfit.models._fingerprint import FUNCTIONS, Unseen, fingerprint_of
 from sfit.models._network import (
     Layer,
     Rescale,
@@ -69,6 +69,16 @@ GLOROT = (
 )
 
 
+# Layers that run code of the user's, or a model of another library.
+OPAQUE = (
+    layers.FlaxLayer,
+    layers.JaxLayer,
+    layers.Lambda,
+    layers.TFSMLayer,
+    layers.TorchModuleWrapper,
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class KerasView(ModelView):
     """A Keras model, called with ``training=False``, which changes nothing about it.
@@ -84,7 +94,7 @@ class KerasView(ModelView):
         """The layers, where the model is a chain of known ones and computes in single precision."""
         steps = _steps(self.model)
         output = "values" if self.task == "regression" else "probabilities"
-        return None if steps is None else dense(steps, output)  # type: ignore[arg-type]
+        return None if steps is None else dense(steps, output, self._input_dtype)  # type: ignore[arg-type]
 
     def predict(self, Z: Any) -> Array:
         """Call the model in evaluation mode."""
@@ -102,17 +112,32 @@ class KerasView(ModelView):
             # Half precision, of which NumPy does not know every kind.
             return values if values.dtype == np.float64 else values.astype(np.float32)
 
-        # What the model rounds its inputs to, whatever its layers compute in.
-        double = self.model.compute_dtype == "float64"
-        return in_batches(forward, Z, np.float64 if double else np.float32, self.task)
+        return in_batches(forward, Z, self._input_dtype, self.task)
 
-    def fingerprint(self) -> str | None:
-        """The configuration and all weights; None where Keras cannot write the former."""
+    @property
+    def _input_dtype(self) -> type[np.floating[Any]]:
+        """What the model rounds its inputs to, whatever its layers compute in."""
+        return np.float64 if self.model.compute_dtype == "float64" else np.float32
+
+    def fingerprint(self) -> str | Unseen:
+        """The configuration, all weights, and the code of all layers and of what they call."""
+        model = self.model
+        if not _has_graph(model):
+            return Unseen(
+                f"the code of class {type(model).__qualname__}, a model with its own call"
+            )
+        parts = [*model._flatten_layers(), *getattr(model, "operations", ())]
+        for part in parts:
+            # Assets, as a vocabulary, are no weights.
+            if isinstance(part, OPAQUE) or hasattr(part, "save_assets"):
+                return Unseen(f"what {type(part).__qualname__} {part.name!r} computes with")
         try:
-            written = self.model.to_json()
-        except Exception:  # layers of the user's own refuse in their own ways
-            return None
-        return digest_of(written, self.task, *map(np.asarray, self.model.get_weights()))
+            written = model.to_json()
+        except Exception as error:  # layers of the user's own refuse in their own ways
+            return Unseen(f"the configuration of the Keras model ({error})")
+        settings = keras.backend.backend(), keras.config.epsilon(), keras.config.image_data_format()
+        code = list(map(_code, parts))
+        return fingerprint_of(written, self.task, settings, code, list(map(_array, model.weights)))
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Glorot-normal kernels, zero biases; layers of other kinds by their own initialiser.
@@ -184,6 +209,19 @@ def _has_graph(model: Any) -> bool:
 def _of_keras(layer: Any) -> bool:
     """Whether a layer can be found by name in any process."""
     return type(layer).__module__.startswith("keras.") and not isinstance(layer, layers.Lambda)
+
+
+def _code(part: Any) -> tuple[Any, dict[str, Any]]:
+    """The class of a layer or operation, and what it can call: functions and callable attributes.
+
+    Keras itself wraps two methods of every layer; these play no part in a prediction.
+    """
+    held = {name: one for name, one in vars(part).items() if callable(one)}
+    return type(part), {
+        name: one if isinstance(one, FUNCTIONS) else type(one)
+        for name, one in held.items()
+        if name not in ("build", "quantize")
+    }
 
 
 def _renew_scales(model: Any) -> None:
@@ -263,8 +301,10 @@ def _step(layer: Any) -> list[Step] | None:
         mean, variance = _array(layer.moving_mean), _array(layer.moving_variance)
         return [batch_norm(mean, variance, layer.epsilon, gamma, beta)]
     if kind is layers.Normalization and layer.axis == (-1,) and not layer.invert:
+        # The layer takes the root in single precision and subtracts first, which loses nothing.
         spread = np.maximum(np.sqrt(_array(layer.variance)), keras.config.epsilon()).ravel()
-        return [Rescale(1 / spread, -_array(layer.mean).ravel() / spread)]
+        scale = 1 / spread.astype(np.float64)
+        return [Rescale(scale, -_array(layer.mean).ravel() * scale)]
     if kind is layers.Activation:
         return _activation(layer.activation)
     if kind is layers.Softmax and layer.axis in (-1, 1):

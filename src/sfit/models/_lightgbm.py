@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
 from sfit.exceptions import ModelError
-from sfit.models._fingerprint import digest_of
+from sfit.models._fingerprint import Unseen, fingerprint_of, functions_in
 from sfit.models._view import Array, ModelView, Trees, by_class
 
 _BINARY = {"binary"}
@@ -60,9 +60,17 @@ class LightGBMView(ModelView):
         raw = np.asarray(self.model.predict(Z))
         return by_class(raw) if self.task == "classification" else raw
 
-    def fingerprint(self) -> str:
-        """A digest of the model's text."""
-        return digest_of(self.booster.model_to_string(), self.task)
+    def fingerprint(self) -> str | Unseen:
+        """A digest of the model's text, and of how it is asked."""
+        asked = type(self.model), functions_in(self.model), self._parameters(), self.classes
+        booster = type(self.booster), functions_in(self.booster)
+        return fingerprint_of(self.booster.model_to_string(), self.task, asked, booster)
+
+    def _parameters(self) -> dict[str, Any]:
+        """Those of an estimator, which it predicts with; the number of threads is not the model."""
+        if self.model is self.booster:
+            return {}
+        return {name: one for name, one in self.model.get_params().items() if name != "n_jobs"}
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """A copy with the leaf values permuted within each tree."""

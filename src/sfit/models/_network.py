@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -100,11 +100,12 @@ def batch_norm(mean: Array, variance: Array, epsilon: float, gamma: Any, beta: A
     return Rescale(scale, -mean * scale + (0.0 if beta is None else beta))
 
 
-def dense(steps: Iterable[Step], output: Output) -> Dense | None:
+def dense(steps: Iterable[Step], output: Output, input_dtype: npt.DTypeLike) -> Dense | None:
     """A chain of steps as `Dense`; None where it is not one.
 
-    `output` says what the chain returns. A closing sigmoid or softmax of probabilities, and the
-    closing log-softmax of logits, become the output of the `Dense`.
+    `output` says what the chain returns, `input_dtype` what its inputs are rounded to. A closing
+    sigmoid or softmax of probabilities, and the closing log-softmax of logits, become the output of
+    the `Dense`.
     """
     chain = list(steps)
     last = chain[-1] if chain and isinstance(chain[-1], str) else ""
@@ -115,7 +116,12 @@ def dense(steps: Iterable[Step], output: Output) -> Dense | None:
     elif output == "logits" and last == "log_softmax":
         chain.pop()
     layers = _fold(chain)
-    if layers is None or any(activation.endswith("softmax") for *_, activation in layers):
+    dtype = next((step.weights.dtype for step in chain if isinstance(step, Layer)), None)
+    if (
+        layers is None
+        or dtype not in (np.float32, np.float64)
+        or any(activation.endswith("softmax") for *_, activation in layers)
+    ):
         return None
     single = layers[-1][1].size == 1
     if output == "logits":
@@ -123,21 +129,19 @@ def dense(steps: Iterable[Step], output: Output) -> Dense | None:
     # One column of probabilities without a sigmoid, or many with one, has no name in `Dense`.
     if output == "probabilities" and single != (link == "sigmoid"):
         return None
-    return Dense(layers=layers, output=link)
+    return Dense(layers=layers, output=link, input_dtype=np.dtype(input_dtype), dtype=dtype)
 
 
 def _fold(steps: Iterable[Step]) -> tuple[tuple[Array, Array, str], ...] | None:
     """Layers with every rescaling folded into the one before it or, failing that, after it.
 
-    Folded in float64, then rounded to the type of the weights: rounding once keeps the fold as
-    exact as the network itself.
+    Folded in float64, and kept so: beside a large mean, weights rounded to single precision would
+    lose the digits that a normalisation of the inputs keeps.
     """
     layers: list[tuple[Array, Array, str]] = []
-    dtype: Any = None
     waiting: Rescale | None = None
     for step in steps:
         if isinstance(step, Layer):
-            dtype = dtype or step.weights.dtype
             weights, biases = step.weights.astype(np.float64), step.biases.astype(np.float64)
             if waiting is not None:
                 biases = biases + np.broadcast_to(waiting.shift, len(weights)) @ weights
@@ -160,16 +164,10 @@ def _fold(steps: Iterable[Step]) -> tuple[tuple[Array, Array, str], ...] | None:
             if waiting is not None or not layers or layers[-1][2] != "identity":
                 return None
             layers[-1] = (*layers[-1][:2], step)
-    if waiting is not None or not layers or dtype not in (np.float32, np.float64):
-        return None
-    return tuple((w.astype(dtype), b.astype(dtype), activation) for w, b, activation in layers)
+    return None if waiting is not None or not layers else tuple(layers)
 
 
 def computed_in(network: Dense, dtype: npt.DTypeLike) -> Dense:
-    """The network as it computes: its weights may be stored in less precision."""
-    wide = np.result_type(network.layers[0][0], dtype)
-    layers = tuple(
-        (weights.astype(wide, copy=False), bias.astype(wide, copy=False), activation)
-        for weights, bias, activation in network.layers
-    )
-    return Dense(layers, network.output)
+    """The network with the type it computes in: its weights may be stored in less precision."""
+    own = network.layers[0][0].dtype if network.dtype is None else network.dtype
+    return replace(network, dtype=np.result_type(own, dtype))

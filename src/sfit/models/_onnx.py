@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sfit.exceptions import MissingDependencyError, ModelError
-from sfit.models._fingerprint import digest_of
+from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.models._network import in_batches, task_of
 from sfit.models._view import Array, Dense, ModelView
 
@@ -54,9 +54,13 @@ class OnnxView(ModelView):
         """Run the graph on the CPU."""
         return _run(self.session, None, Z, self.task)
 
-    def fingerprint(self) -> str:
-        """A digest of the graph."""
-        return digest_of(self.content, self.task)
+    def fingerprint(self) -> str | Unseen:
+        """A digest of the graph, and of what runs it."""
+        from sfit.models._onnx_graph import has_weights_elsewhere
+
+        if has_weights_elsewhere(self._proto().graph):
+            return Unseen("the weights, which lie in a file beside the ONNX model")
+        return fingerprint_of(self, import_module("onnxruntime").InferenceSession)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Glorot-normal weights, zero biases; refused where the graph has no weights to draw."""
@@ -90,8 +94,9 @@ class SessionView(ModelView):
         """Run the session."""
         return _run(self.session, self.output, Z, self.task)
 
-    def fingerprint(self) -> None:
-        """None: the graph is out of reach."""
+    def fingerprint(self) -> Unseen:
+        """The graph is out of reach."""
+        return Unseen("the graph of an onnxruntime session")
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Refused: the weights are out of reach."""

@@ -102,7 +102,8 @@ def gives_probabilities(graph: Any) -> bool:
 def structure_of(graph: Any, output: Output) -> Dense | None:
     """The layers, where the graph is a chain of known nodes from its input to its output."""
     tensors, producers = _tensors(graph), _producers(graph)
-    start, _ = input_of(graph)
+    start, dtype = input_of(graph)
+    rounded = np.dtype(dtype)
     name = graph.output[0].name
     steps: list[Step] = []
     columns = None
@@ -126,13 +127,18 @@ def structure_of(graph: Any, output: Output) -> Dense | None:
             rows, columns = constants[1].tolist() if constants[1].shape == (2,) else (0, 0)
             if rows != -1:
                 return None
-        elif node.op_type not in ("Cast", "Identity", "Dropout"):
+        elif node.op_type == "Cast":
+            # Of several before the first step, the shortest type is what is left of the inputs.
+            made = np.dtype(FLOATS.get(_attributes(node)["to"], rounded))
+            rounded = min(rounded, made, key=lambda kind: kind.itemsize)
+        elif node.op_type not in ("Identity", "Dropout"):
             step = _step(node, constants)
             if step is None:
                 return None
             steps.append(step)
+            rounded = np.dtype(dtype)
         name = data[0]
-    found = dense(reversed(steps), output)
+    found = dense(reversed(steps), output, rounded)
     if found is None or columns not in (None, found.layers[-1][1].size):
         return None
     return found
@@ -161,6 +167,15 @@ def redraw(graph: Any, rng: np.random.Generator) -> bool:
                 continue
             tensor.CopyFrom(numpy_helper.from_array(new.astype(old.dtype), tensor.name))
     return drawn
+
+
+def has_weights_elsewhere(graph: Any) -> bool:
+    """Whether some tensors lie in files beside the model."""
+    attributes = [attribute for node in graph.node for attribute in node.attribute]
+    tensors = [*graph.initializer, *(attribute.t for attribute in attributes)]
+    return any(tensor.data_location == tensor.EXTERNAL for tensor in tensors) or any(
+        has_weights_elsewhere(attribute.g) for attribute in attributes if attribute.HasField("g")
+    )
 
 
 def _is_prediction(value: Any) -> bool:

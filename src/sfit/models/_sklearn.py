@@ -17,9 +17,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from sfit._masked import as_array
 from sfit.exceptions import ModelError
 from sfit.models import _sklearn_dense, _sklearn_trees
-from sfit.models._fingerprint import stable_hash
+from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.models._view import Array, Dense, ModelView, Trees
 from sfit.rows import as_table, is_frame
 
@@ -58,7 +59,7 @@ class SklearnView(ModelView):
         if self.names is not None and isinstance(Z, np.ndarray):
             Z = pd.DataFrame(Z, columns=list(self.names), copy=False)
         if self.task == "regression":
-            return np.asarray(self.model.predict(Z))
+            return as_array(self.model.predict(Z))
         if self.hard:
             labels = np.asarray(self.model.predict(Z))
             return np.asarray(labels[:, None] == self.classes, dtype=float)
@@ -69,11 +70,11 @@ class SklearnView(ModelView):
                 "with sfit.models.function_model(lambda Z: model.predict_proba(Z)[0], "
                 "task='classification')."
             )
-        return np.asarray(probabilities)
+        return as_array(probabilities)
 
-    def fingerprint(self) -> str | None:
+    def fingerprint(self) -> str | Unseen | None:
         """That of the estimator; the number of its threads is not the model."""
-        return stable_hash(replace(self, n_jobs=1))
+        return fingerprint_of(replace(self, n_jobs=1))
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Random weights, or leaf values permuted within each tree."""
@@ -109,10 +110,12 @@ class PipelineView(ModelView):
         """Run what lies behind the mask."""
         return self.tail.predict(Z if self.encoded else self._run_head(Z))
 
-    def fingerprint(self) -> str | None:
+    def fingerprint(self) -> str | Unseen | None:
         """That of the last step, and of the head."""
-        tail, head = self.tail.fingerprint(), stable_hash(self.head)
-        return None if tail is None or head is None else f"{tail} {head}"
+        tail, head = self.tail.fingerprint(), fingerprint_of(self.head)
+        if not isinstance(tail, str):
+            return tail
+        return head if isinstance(head, Unseen) else f"{tail} {head}"
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Randomise the last step; the head keeps what it learned."""

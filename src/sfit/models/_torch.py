@@ -13,11 +13,12 @@ import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
+from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_hooks
 from torch.nn.parameter import is_lazy
 
 from sfit._arguments import check_choice
 from sfit.exceptions import ArgumentError, ModelError
-from sfit.models._fingerprint import digest_of
+from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.models._network import (
     Layer,
     Output,
@@ -70,11 +71,14 @@ class TorchView(ModelView):
     @property
     def structure(self) -> Dense | None:
         """The layers, where the module is a chain of known ones and computes in full precision."""
-        if _home(self.module)[1] not in (torch.float32, torch.float64):
+        dtype = _home(self.module)[1]
+        if dtype not in (torch.float32, torch.float64):
             return None
         steps = [_step(layer) for layer in _layers(self.module)]
         known = [step for step in steps if step is not None]
-        return dense(known, self.output) if len(known) == len(steps) else None  # type: ignore[arg-type]
+        if len(known) < len(steps):
+            return None
+        return dense(known, self.output, _single_or_double(dtype))  # type: ignore[arg-type]
 
     def predict(self, Z: Any) -> Array:
         """Run the module in inference mode, on its own device and in its own type."""
@@ -86,25 +90,13 @@ class TorchView(ModelView):
                 values: Array = self._finish(returned).cpu().numpy()
                 return values
 
-        single = np.float64 if dtype == torch.float64 else np.float32
-        return in_batches(forward, Z, single, self.task)
+        return in_batches(forward, Z, _single_or_double(dtype), self.task)
 
-    def fingerprint(self) -> str | None:
-        """The architecture as it prints, and all weights; pickles of a module are never alike.
-
-        None where the state holds an object that shows nothing of what is in it.
-        """
-        state = self.module.state_dict()
-        weights = [part for name in state for part in (name, *_parts(state[name]))]
-        if any(part is None for part in weights):
-            return None
-        plain = [
-            f"{name} {value!r}"
-            for layer in self.module.modules()
-            for name, value in sorted(vars(layer).items())
-            if isinstance(value, bool | int | float | str | tuple)
-        ]
-        return digest_of(repr(self.module), self.output, self.task, *plain, *weights)
+    def fingerprint(self) -> str | Unseen:
+        """That of all attributes of all modules, and of the hooks that run with every module."""
+        if any(isinstance(layer, torch.jit.ScriptModule) for layer in self.module.modules()):
+            return Unseen("the code of a TorchScript module")
+        return fingerprint_of(self, _global_forward_hooks, _global_forward_pre_hooks)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """Glorot-normal weights, zero biases; layers of other kinds by their own initialiser."""
@@ -216,6 +208,11 @@ def _home(module: nn.Module) -> tuple[torch.device, torch.dtype]:
     return torch.device("cpu"), torch.float32
 
 
+def _single_or_double(dtype: torch.dtype) -> type[np.floating[Any]]:
+    """The type that rows are handed over in; torch rounds them further to shorter types."""
+    return np.float64 if dtype == torch.float64 else np.float32
+
+
 def _layers(module: Any) -> list[Any]:
     """The layers of nested Sequentials in the order they run, without those that do nothing."""
     plain = isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
@@ -268,19 +265,6 @@ def _step(layer: Any) -> Step | None:
 def _array(tensor: Any) -> Array:
     values: Array = tensor.detach().cpu().numpy()
     return values
-
-
-def _parts(value: Any) -> list[Any]:
-    """What a state holds under one name, as texts and arrays of all digits; None is unknown."""
-    if isinstance(value, list | tuple):
-        return [part for item in value for part in _parts(item)]
-    if not isinstance(value, torch.Tensor):
-        plain = value is None or isinstance(value, bool | int | float | str | torch.dtype)
-        return [repr(value) if plain else None]
-    tensor = value.dequantize() if value.is_quantized else value
-    known = tensor.dtype in (torch.float32, torch.float64) or not tensor.is_floating_point()
-    # Of shorter floats NumPy does not know every kind.
-    return [str(value.dtype), _array(tensor if known else tensor.float())]
 
 
 def _redraw(layer: nn.Module, rng: np.random.Generator) -> None:

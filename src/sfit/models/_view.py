@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit.exceptions import ModelError
-from sfit.models._fingerprint import stable_hash
+from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.rows import as_table, is_frame, numbers
 
 Array = npt.NDArray[Any]
@@ -42,6 +42,12 @@ class Dense:
         "tanh", "logistic", "elu", "gelu", "silu" or "softplus".
     output : str
         What turns the last layer into predictions: "identity", "sigmoid", "softmax" or "exp".
+    input_dtype : dtype or None
+        The float type that the model rounds its inputs to before the first layer; None where they
+        enter as they are.
+    dtype : dtype or None
+        The float type that the model computes in, where the weights hold more digits than that;
+        None where it is the type of the weights.
 
     Examples
     --------
@@ -54,6 +60,8 @@ class Dense:
 
     layers: tuple[tuple[Array, Array, str], ...]
     output: str
+    input_dtype: np.dtype[Any] | None = None
+    dtype: np.dtype[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -208,15 +216,16 @@ class ModelView:
         """
         return self
 
-    def fingerprint(self) -> str | None:
+    def fingerprint(self) -> str | Unseen | None:
         """A text by which another process knows the model again.
 
         Returns
         -------
-        str or None
-            None where there is none.
+        str, Unseen or None
+            By default a digest of all attributes. Where something that may change predictions
+            cannot be seen, such as code of the user, it says what; None says nothing.
         """
-        return stable_hash(self)
+        return fingerprint_of(self)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """A copy with the same structure and random parameters; the model is left as it is.

@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
 from sfit.exceptions import ModelError
-from sfit.models._fingerprint import digest_of
+from sfit.models._fingerprint import Unseen, fingerprint_of, functions_in
 from sfit.models._trees import Tree, join
 from sfit.models._view import Array, ModelView, Trees, by_class
 
@@ -62,10 +62,15 @@ class XGBoostView(ModelView):
             raw = expit(raw)
         return by_class(raw) if self.task == "classification" else raw
 
-    def fingerprint(self) -> str:
+    def fingerprint(self) -> str | Unseen:
         """A digest of the booster, and of how it is asked."""
-        how = repr((self.task, self.iterations, self.missing, self.link))
-        return digest_of(bytes(self.booster.save_raw("ubj")), how)
+        how = self.task, self.iterations, self.missing, self.link
+        booster = (
+            type(self.booster),
+            bytes(self.booster.save_raw("ubj")),
+            functions_in(self.booster),
+        )
+        return fingerprint_of(booster, how)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """A copy with the leaf values permuted within each tree."""

@@ -60,7 +60,7 @@ class DeltaDisplay:
     """
 
     def __init__(self, name: str, values: Any, delta: Any, alpha: float = 0.05) -> None:
-        check_level(alpha, "alpha")
+        alpha = check_level(alpha, "alpha")
         self.name = name
         self.values, self.delta = np.asarray(values), np.asarray(delta, dtype=np.float64)
         if self.values.shape != self.delta.shape or self.delta.ndim != 1 or not len(self.delta):

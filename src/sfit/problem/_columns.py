@@ -68,7 +68,8 @@ def used_columns(
         # LightGBM keeps the names of its columns with spaces replaced.
         by_name = {name.replace(" ", "_"): name for name in names} | {name: name for name in names}
         fitted_on = [by_name.get(name, name) for name in view.names]
-        missing = [name for name in fitted_on if name not in names]
+        known = set(names)
+        missing = [name for name in fitted_on if name not in known]
         if missing:
             raise DataError(
                 f"X lacks {len(missing)} of the columns that the model was fitted on: "

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,15 +13,18 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
+from sfit._arguments import as_number, shown
 from sfit._features import positions_in, positions_of, shorten
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
 from sfit.rows import (
     Table,
     as_table,
+    as_vector,
     column_names,
     column_numbers,
     column_values,
+    identity,
     is_frame,
     is_number,
     select_columns,
@@ -46,9 +49,8 @@ def check_reference(reference: Any, labels: Sequence[str]) -> None:
     elif isinstance(reference, Mapping):
         positions_of(list(reference), labels, "reference")
     elif _is_scalar(reference):
-        # Whole numbers of Python have no limit; and nan is not at most anything.
-        if not abs(reference) <= sys.float_info.max:
-            raise ArgumentError(f"reference must be finite; got {reference!r}.")
+        if not math.isfinite(as_number(reference) or 0.0):
+            raise ArgumentError(f"reference must be finite; got {shown(reference)}.")
     elif _is_row(reference):
         if len(reference) != len(labels):
             raise ArgumentError(
@@ -107,11 +109,12 @@ def reference_row(
     columns, known, how, trusted = range(encoded.shape[1]), {}, "mean", centre is not None
     if isinstance(reference, str):
         how = reference
-    elif _is_scalar(reference) or isinstance(reference, Mapping) or _is_row(reference):
+    elif _holds_values(reference):
         known = _given_values(reference, table, labels)
         if encoded is not table:
             # Even where the shapes agree: the head of a Pipeline may scale, and keep the names.
-            example = as_table(view.encode(to_native(with_reference(table[:1], table, known))))
+            given = with_reference(table[:1], table, known)
+            example = as_table(view.encode(to_native(given)))
             known = {
                 column: column_values(example, column)[0]
                 for column, source in enumerate(origin)
@@ -123,6 +126,23 @@ def reference_row(
         columns = range(data.shape[1])
     values = {c: known[c] if c in known else own(how, c) for c in columns}
     return with_reference(encoded[:1], encoded, values, view.categorical, trusted=trusted)
+
+
+class Given(NamedTuple):
+    """Values that the user gives, in original units."""
+
+    row: Table
+    """One row of the user's columns."""
+    columns: tuple[int, ...]
+    """Those whose values are given; the others hold anything."""
+
+
+def given_row(reference: Any, table: Table, labels: Sequence[str]) -> Given | None:
+    """The values of a reference as a row of the data; None where it is no row of values."""
+    if not _holds_values(reference):
+        return None
+    known = _given_values(reference, table, labels)
+    return Given(with_reference(table[:1], table, known), tuple(known))
 
 
 def match_reference(encoded: Table, reference: Table) -> Table:
@@ -145,7 +165,13 @@ def _holds_any(name: str, *tables: Table) -> bool:
 
 
 def _is_scalar(reference: Any) -> bool:
-    return isinstance(reference, int | float | np.number) and not isinstance(reference, bool)
+    return as_number(reference) is not None
+
+
+def _holds_values(reference: Any) -> bool:
+    if isinstance(reference, str):
+        return False
+    return _is_scalar(reference) or isinstance(reference, Mapping) or _is_row(reference)
 
 
 def _is_row(reference: Any) -> bool:
@@ -167,7 +193,9 @@ def _given_values(reference: Any, table: Table, labels: Sequence[str]) -> dict[i
             for position in range(len(labels))
             if column_numbers(table, position) is not None
         }
-    return dict(enumerate(np.asarray(reference, dtype=object).tolist()))
+    if isinstance(reference, list | tuple):
+        return dict(enumerate(reference))
+    return dict(enumerate(as_vector(reference, "reference", len(labels)).tolist()))
 
 
 def _encoded_reference(reference: Any, view: ModelView, labels: Sequence[str]) -> Table:
@@ -200,26 +228,16 @@ def with_reference(
     if not is_frame(row):
         changed = row.copy() if isinstance(row, np.ndarray) else row.toarray()
         for position, value in values.items():
-            try:
-                changed[0, position] = value
-            except (TypeError, ValueError) as error:
-                raise ArgumentError(
-                    f"reference for column {position} must be a number; got {value!r}."
-                ) from error
+            words = changed.dtype == object or value is None
+            changed[0, position] = value if words else _as_float(value, position)
         return changed
-    series = []
-    schema = table.schema
+    series, schema, names = [], table.schema, table.columns
     for position, value in values.items():
-        name = table.columns[position]
+        name = names[position]
         dtype = schema[name]
         category = position in categorical and not dtype.is_numeric()
         if not category and (is_number(dtype) or column_numbers(table, position) is not None):
-            try:
-                number = float(value)
-            except (TypeError, ValueError) as error:
-                raise ArgumentError(
-                    f"reference for column {name!r} must be a number; got {value!r}."
-                ) from error
+            number = _as_float(value, name)
             if _holds_any(name, table):
                 # A number does not turn them into floats: a model may tell None from NaN.
                 made = pd.Series([value], name=name, dtype=object)
@@ -236,8 +254,22 @@ def with_reference(
                 own.scatter(0, nw.new_series(name, written, kept, backend=own.implementation))
             )
         else:
-            series.append(_observed(table, position, value, trusted))
+            series.append(_observed(table, position, name, value, trusted))
     return row.with_columns(*series) if series else row
+
+
+def _as_float(value: Any, column: Any) -> float:
+    """A reference value of a column of numbers."""
+    try:
+        # NumPy counts spans of time as whole numbers, and drops the imaginary part of others.
+        if not isinstance(value, np.timedelta64 | np.complexfloating):
+            return float(value)
+        reason: Exception | None = None
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        reason = error
+    raise ArgumentError(
+        f"reference for column {column!r} must be a number; got {shown(value)}."
+    ) from reason
 
 
 def _fits(number: float, dtype: Any) -> bool:
@@ -248,13 +280,16 @@ def _fits(number: float, dtype: Any) -> bool:
     return 0 <= number < 2**bits
 
 
-def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
+def _observed(table: Table, position: int, name: str, value: Any, trusted: bool) -> Any:
     """A column of one row that holds `value`, taken from the data so that its type is the same."""
     column = column_values(table, position)
-    where = pd.isna(column) if pd.isna(value) else column == value
-    series = table.get_column(table.columns[position])
-    if np.any(where):
-        return series[[int(np.argmax(where))]]
+    equal = np.flatnonzero(pd.isna(column) if pd.isna(value) else column == value)
+    series = table.get_column(name)
+    if len(equal):
+        # Of the values that are equal the very same, if it occurs: True is not 1.
+        own = identity(value)
+        same = (row for row in equal.tolist() if identity(column[row]) == own)
+        return series[[next(same, int(equal[0]))]]
     known = series.to_native()
     if isinstance(known, pd.Series) and isinstance(known.dtype, pd.CategoricalDtype):
         # A category that the model may well know, though it does not occur in these rows.
@@ -269,6 +304,5 @@ def _observed(table: Table, position: int, value: Any, trusted: bool) -> Any:
         made = pd.Series([value], name=known.name, dtype=object)
         return nw.from_native(made, series_only=True)
     raise DataError(
-        f"reference for column {table.columns[position]!r} must be one of the values that occur in "
-        f"X; got {value!r}."
+        f"reference for column {name!r} must be one of the values that occur in X; got {value!r}."
     )

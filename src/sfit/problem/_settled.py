@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +11,18 @@ import numpy.typing as npt
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import ModelView
 from sfit.problem._observed import check_target, partition, settle_classes
-from sfit.problem._provenance import NO_ORIGIN, origins
-from sfit.problem._reference import match_reference, reference_row
-from sfit.rows import HeldRows, Rows, Table, as_table, column_numbers, column_values, to_native
+from sfit.problem._provenance import Provenance, mixes_with
+from sfit.problem._reference import Given, given_row, match_reference, reference_row
+from sfit.rows import (
+    HeldRows,
+    Rows,
+    Table,
+    _tiles,
+    as_table,
+    column_numbers,
+    column_values,
+    to_native,
+)
 from sfit.rows._ranges import ranges
 
 Array = npt.NDArray[Any]
@@ -50,7 +59,7 @@ def settle_held(
     # The user's own rows of y: no loss may change them.
     target = target.view()
     target.flags.writeable = False
-    view, encoded, origin = masked_space(view, table)
+    view, encoded, origin = masked_space(view, table, given_row(reference, table, labels))
     row = reference_row(reference, view, table, encoded, labels, origin)
     check_finite(row, encoded, [labels[source] for source in origin], reference)
     encoded = match_reference(encoded, row)
@@ -59,17 +68,39 @@ def settle_held(
     return Settled(view, rows, row, origin, spans, missing, encoded)
 
 
-def masked_space(view: ModelView, table: Table) -> tuple[ModelView, Table, tuple[int, ...]]:
+def masked_space(
+    view: ModelView, table: Table, given: Given | None
+) -> tuple[ModelView, Table, tuple[int, ...]]:
     """The view that masks where it is cheapest, its rows, and the original column of each."""
     identity = tuple(range(table.shape[1]))
     encoded = encode(view, table)
     if not view.encoded:
         return view, encoded, identity
-    found = origins(view.encode, table, encoded)
-    if found is not None and any(source != NO_ORIGIN for source in found):
+    starts = range(0, table.shape[0], _tiles.TILE_ROWS)
+    tiles = [(table[s : s + _tiles.TILE_ROWS], encoded[s : s + _tiles.TILE_ROWS]) for s in starts]
+    provenance = Provenance(view.encode)
+    for tile in tiles:
+        provenance.add(*tile)
+    found = provenance.found
+    if found is not None and mixes_with_given(view, found, given, tiles):
         return view, encoded, found
     view = view.whole()
     return view, encode(view, table), identity
+
+
+def mixes_with_given(
+    view: ModelView,
+    origin: tuple[int, ...],
+    given: Given | None,
+    tiles: Iterable[tuple[Table, Table]],
+) -> bool:
+    """Whether freezing at values that the user gives is the same before and after encoding."""
+    if given is None or not given.columns:
+        return True
+    return all(
+        mixes_with(view.encode, origin, tile, given.row, given.columns, number)
+        for number, tile in enumerate(tiles)
+    )
 
 
 def check_finite(row: Table, encoded: Table, labels: Sequence[str], reference: Any) -> None:

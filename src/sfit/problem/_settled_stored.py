@@ -6,7 +6,7 @@ medians).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,9 +25,9 @@ from sfit.problem._observed import (
     settle_classes,
     sorted_parts,
 )
-from sfit.problem._provenance import NO_ORIGIN
-from sfit.problem._reference import match_reference, reference_row
-from sfit.problem._settled import Settled, check_finite, encode, masked_space
+from sfit.problem._provenance import Provenance
+from sfit.problem._reference import given_row, match_reference, reference_row
+from sfit.problem._settled import Settled, check_finite, encode, mixes_with_given
 from sfit.rows import Table, Tile, as_vector, column_numbers, column_values, select_columns
 from sfit.rows._store import Store
 from sfit.rows._stored_rows import StoredRows, raw_tiles
@@ -128,34 +128,37 @@ def settle_stored(
         view, _ = settle_classes(view, np.concatenate(found))
         settle = replace(settle, view=view)
     modes = reference == "mode" if isinstance(reference, str) else False
-    probing = view.encoded
-    telling, parts = TellingRows(ends=probing), _Parts()
-    known = Survey(view.categorical, modes)
+    telling, parts = TellingRows(), _Parts()
+    known, provenance = Survey(view.categorical, modes), Provenance(view.encode)
     for first, table in raw_tiles(store, columns):
-        telling.add(settle.features(table))
+        features = settle.features(table)
+        telling.add(features)
         y = settle.observed(table, first)
         if by is not None:
             parts.add(settle.part_labels(table, y), first)
-        if not probing:
-            known.add(settle.encoded(table))
-    if not probing:
+        encoded = encode(view, features)
+        if view.encoded:
+            provenance.add(features, encoded)
+        if not provenance.unclear:
+            known.add(encoded)
+    origin = tuple(range(len(labels)))
+    if view.encoded:
+        given = given_row(reference, telling.table, labels)
+        traced = provenance.found
+        if traced is not None and mixes_with_given(view, traced, given, _both(settle, store)):
+            origin = traced
+        else:
+            view = view.whole()
+            settle = replace(settle, view=view)
+            known = _survey_again(settle, store, modes)
+    else:
         settle = replace(settle, numeric=frozenset(known.blank & known.numeric))
         for column in known.words.intersection(known.sums):
             raise DataError(
                 f"X holds numbers in some rows of column {labels[column]!r} and words in others: "
                 "make it one kind."
             )
-    view, sample, origin = masked_space(view, telling.table)
-    settle = replace(settle, view=view)
-    if probing:
-        known = _survey_again(settle, store, modes)
-        unseen = [c for c, source in enumerate(origin) if source == NO_ORIGIN]
-        if any(known.spans[c][0] != known.spans[c][1] for c in unseen):
-            # A column that never changed over the sample does so elsewhere: mask the originals.
-            view = view.whole()
-            sample, origin = encode(view, telling.table), tuple(range(len(labels)))
-            settle = replace(settle, view=view)
-            known = _survey_again(settle, store, modes)
+    sample = encode(view, telling.table)
     centre = known.centre
     if isinstance(reference, str) and reference == "median":
         exact = medians(lambda: (settle.encoded(t) for _, t in raw_tiles(store, columns)), known)
@@ -179,6 +182,13 @@ def settle_stored(
     rows = StoredRows(store, settle, len(store), parts.sizes, parts.labels)
     sample = match_reference(sample, row)
     return Settled(view, rows, row, origin, known.spans, frozenset(known.missing), sample)
+
+
+def _both(settle: Settler, store: Store) -> Iterator[tuple[Table, Table]]:
+    """The tiles, as the user has them and encoded."""
+    for _, table in raw_tiles(store, settle.columns):
+        features = settle.features(table)
+        yield features, encode(settle.view, features)
 
 
 def _survey_again(settle: Settler, store: Store, modes: bool) -> Survey:

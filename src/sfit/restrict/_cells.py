@@ -17,12 +17,15 @@ import numpy.typing as npt
 from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit.models import ModelView
-from sfit.restrict._direct import Memory, checked, predict_directly
+from sfit.restrict._direct import CALL_BYTES, Memory, checked, predict_directly
 from sfit.restrict._lookup import Lookup
 from sfit.restrict._prediction import Prediction
 from sfit.rows import Table, Tile, column_values, to_native, with_values
 
 Array = npt.NDArray[Any]
+
+CALL_ROWS = 65_536
+"""So many cells are predicted in one call, as many as a tile has rows; fewer of wide rows."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,10 @@ class Grid:
     def representatives(self, cells: Array) -> Iterator[tuple[int, Array]]:
         """A value of each column for some cells."""
         return zip(self.columns, at_cells(cells, self.values), strict=True)
+
+
+NO_COLUMNS = Grid((), (), ())
+"""The one cell of all rows that nothing tells apart."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +168,31 @@ def representatives(edges: Array, strict: bool, missing: bool, *, unbounded: boo
 
 
 def ask_cells(view: ModelView, reference: Table, asked: Sequence[tuple[Grid, Array]]) -> Array:
-    """Predict the representatives of some cells of some grids in one call."""
+    """Predict the representatives of some cells of some grids, in calls that fit the budget."""
+    most = max(1, min(CALL_ROWS, CALL_BYTES // (8 * reference.shape[1])))
+    answers = [_ask(view, reference, some) for some in _calls(asked, most)]
+    return answers[0] if len(answers) == 1 else np.concatenate(answers)
+
+
+def _calls(
+    asked: Sequence[tuple[Grid, Array]], most: int
+) -> Iterator[Sequence[tuple[Grid, Array]]]:
+    """The same cells, so many at a time."""
+    some: list[tuple[Grid, Array]] = []
+    size = 0
+    for grid, cells in asked:
+        while len(cells):
+            own, cells = cells[: most - size], cells[most - size :]
+            some.append((grid, own))
+            size += len(own)
+            if size == most:
+                yield some
+                some, size = [], 0
+    if some:
+        yield some
+
+
+def _ask(view: ModelView, reference: Table, asked: Sequence[tuple[Grid, Array]]) -> Array:
     changed: dict[int, tuple[list[Array], list[Array]]] = {}
     total = 0
     for grid, cells in asked:

@@ -7,7 +7,7 @@ two predictions, not n. Sides with few distinct rows share one call.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal
 from sfit._features import Features
+from sfit._masked import as_array
 from sfit.exceptions import ModelError
 from sfit.models import ModelView
 from sfit.restrict._prediction import Prediction
@@ -30,6 +31,8 @@ CALL_BYTES = 256 * 2**20
 
 STACK_ROWS = 1_024
 """Sides with at most so many distinct rows share a call; larger ones have one of their own.
+
+Of rows so wide that these would not fit the memory budget, as many as do.
 
 A prediction may depend, in its last bit, on the rows it is computed with. So a side is stacked or
 not by this rule alone, never by what else is cached or who computes it.
@@ -85,7 +88,7 @@ def predict_directly(
             continue
         found = None if len(tile) <= FEW_ROWS else distinct_rows(tile.X, columns)
         rows = None if found is None else found[0]
-        if (len(tile) if rows is None else len(rows)) <= STACK_ROWS:
+        if (len(tile) if rows is None else len(rows)) <= _rows_per_call(features, STACK_ROWS):
             rows = np.arange(len(tile)) if rows is None else rows
             small.append(_Small(side, rows, None if found is None else found[1]))
             continue
@@ -101,8 +104,8 @@ def _large(
 ) -> Array:
     """Predictions of one side for some rows (all: None), in calls that fit the memory budget."""
     columns = features.shown(side.shown)
-    per_call = max(1, CALL_BYTES // (8 * features.reference.shape[1]))
     numbers = np.arange(len(tile)) if rows is None else rows
+    per_call = _rows_per_call(features, len(numbers))
     answers = []
     for first in range(0, len(numbers), per_call):
         some = numbers[first : first + per_call]
@@ -112,23 +115,28 @@ def _large(
     return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
 
+def _rows_per_call(features: Features, most: int) -> int:
+    """Rows that fit the memory budget of a call, at most so many."""
+    return max(1, min(most, CALL_BYTES // (8 * features.reference.shape[1])))
+
+
 def _stacked(
     view: ModelView, features: Features, tile: Tile, small: Sequence[_Small]
 ) -> Iterator[tuple[Reveal, Prediction]]:
     """Predictions of sides with few distinct rows, as many of them in one call as may share it."""
-    start = 0
+    start, most = 0, _rows_per_call(features, STACK_ROWS)
     while start < len(small):
         stop, total = start, 0
-        while stop < len(small) and (stop == start or total + len(small[stop].rows) <= STACK_ROWS):
+        while stop < len(small) and (stop == start or total + len(small[stop].rows) <= most):
             total += len(small[stop].rows)
             stop += 1
         stack = small[start:stop]
-        blocks = [
+        blocks = (
             reveal(features.reference, tile.X, features.shown(item.side.shown), item.rows)
             for item in stack
-        ]
+        )
         owners = [(item.side, item.rows) for item in stack]
-        predictions = _call(view, features, tile, _concatenate(blocks), owners)
+        predictions = _call(view, features, tile, _concatenate(blocks, total), owners)
         for item in stack:
             own, predictions = predictions[: len(item.rows)], predictions[len(item.rows) :]
             yield item.side, Prediction(own, item.codes, len(tile))
@@ -144,7 +152,6 @@ def _call(
 ) -> Array:
     """One call of the model; what goes wrong is told with the row and what was revealed."""
     m = block.shape[0]
-    sides = [features.named(side.shown) for side, _ in owners]
     try:
         predictions = _ask(view, block)
     except ModelError:
@@ -152,15 +159,16 @@ def _call(
     except Exception as error:
         alone = threading.current_thread() is threading.main_thread()
         advice = "" if alone else " (Is it safe with several threads? If not, use n_jobs=1.)"
+        shown = features.named(owners[0][0].shown)
         raise ModelError(
             f"the model failed on {m} masked rows of rows {tile.number(0)} to "
-            f"{tile.number(len(tile) - 1)}, with {sides[0]!r} revealed: {type(error).__name__}: "
+            f"{tile.number(len(tile) - 1)}, with {shown!r} revealed: {type(error).__name__}: "
             f"{error}{advice}"
         ) from error
     predictions = checked(predictions, m)
     finite = np.isfinite(predictions)
     if not finite.all():
-        row, shown = _whose(~finite, tile, owners, sides)
+        row, shown = _whose(~finite, features, tile, owners)
         raise ModelError(
             f"the model's prediction for row {row} is not finite with {shown!r} revealed and all "
             "other features at their reference: choose another reference, or remove the row."
@@ -169,7 +177,7 @@ def _call(
         wrong = (predictions < 0) | (predictions > 1)
         wrong |= np.abs(predictions.sum(axis=1, keepdims=True) - 1) > 1e-3
         if wrong.any():
-            row, shown = _whose(wrong, tile, owners, sides)
+            row, shown = _whose(wrong, features, tile, owners)
             first = predictions[wrong.any(axis=1).argmax()]
             raise ModelError(
                 f"the model's output is not probabilities: row {row} has {first.tolist()!r} with "
@@ -202,17 +210,17 @@ def _ask(view: ModelView, block: Table) -> Any:
         predictions = view.predict(to_native(block))
         if len(predictions) == 1:
             return predictions
-    return checked(view.predict(to_native(_concatenate([block, block]))), 2)[:1]
+    return checked(view.predict(to_native(_concatenate([block, block], 2))), 2)[:1]
 
 
 def _whose(
-    wrong: Array, tile: Tile, owners: Sequence[tuple[Reveal, Array]], sides: Sequence[Any]
-) -> tuple[int, Any]:
+    wrong: Array, features: Features, tile: Tile, owners: Sequence[tuple[Reveal, Array]]
+) -> tuple[int, tuple[str, ...]]:
     """Global number of the first row that is wrong, and what was revealed of it."""
     first = int((wrong if wrong.ndim == 1 else wrong.any(axis=1)).argmax())
-    for (_, rows), shown in zip(owners, sides, strict=True):
+    for side, rows in owners:
         if first < len(rows):
-            return tile.number(int(rows[first])), shown
+            return tile.number(int(rows[first])), features.named(side.shown)
         first -= len(rows)
     raise IndexError(first)
 
@@ -220,7 +228,7 @@ def _whose(
 def checked(answer: Any, m: int) -> Array:
     """Predictions as floats, one row of them per row; anything else is refused."""
     # A copy: some models use one array for all answers, and a view would keep its rows alive.
-    predictions: Array = np.array(answer)
+    predictions: Array = np.array(as_array(answer))
     if predictions.ndim == 2 and predictions.shape[1] == 1:
         predictions = predictions[:, 0]
     if predictions.ndim not in (1, 2) or len(predictions) != m:
@@ -236,7 +244,18 @@ def checked(answer: Any, m: int) -> Array:
     return predictions
 
 
-def _concatenate(blocks: Sequence[Table]) -> Table:
-    if is_frame(blocks[0]):
-        return nw.concat(list(blocks))
-    return np.concatenate(blocks)
+def _concatenate(blocks: Iterable[Table], m: int) -> Table:
+    """Blocks of m rows in all, as one; those of an array are never held all at once."""
+    blocks = iter(blocks)
+    first = next(blocks)
+    if is_frame(first):
+        return nw.concat([first, *blocks])
+    if len(first) == m:
+        return first
+    whole = np.empty((m, first.shape[1]), dtype=first.dtype)
+    whole[: len(first)] = first
+    start = len(first)
+    for block in blocks:
+        whole[start : start + len(block)] = block
+        start += len(block)
+    return whole

@@ -6,7 +6,8 @@ several features, and for activations that are smooth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.special import expit
 
 from sfit.models import Dense
 from sfit.restrict._activations import finish, slope_below_zero
+from sfit.restrict._inputs import as_entered
 from sfit.restrict._prediction import Prediction
 from sfit.rows import Tile, column_values
 
@@ -42,7 +44,7 @@ class FirstLayerUpdate:
     reference: Array
     start: Array
     network: Dense
-    dtype: np.dtype[Any]
+    """Its weights are of the type that is computed in."""
 
     def __call__(self, tile: Tile) -> Prediction:
         """Run the network on the rows of a tile, block by block."""
@@ -55,18 +57,31 @@ class FirstLayerUpdate:
         # Nothing revealed is a product with no columns: the same steps, for the same rounding.
         moved = np.empty((rows.stop - first, len(self.columns)), dtype=weights.dtype)
         for number, column in enumerate(self.columns):
-            moved[:, number] = column_values(tile.X, column)[rows] - self.reference[number]
+            shown = as_entered(column_values(tile.X, column)[rows], self.network.input_dtype)
+            np.subtract(shown, self.reference[number], out=moved[:, number], casting="same_kind")
         z = _activated(self.start + moved @ weights[list(self.columns)], activation)
         for weights, bias, activation in self.network.layers[1:]:
             z = _activated(z @ weights + bias, activation)
         raw = z[:, 0] if z.shape[1] == 1 else z
-        return finish(raw, self.network.output, self.dtype)
+        return finish(raw, self.network.output, weights.dtype)
 
 
-def first_layer_at(network: Dense, reference: Array) -> Array:
-    """What goes into the first activations at the reference."""
+def make_updates(
+    network: Dense, reference: Array, sides: Sequence[Sequence[int]], dtype: np.dtype[Any]
+) -> list[FirstLayerUpdate]:
+    """A network with some columns revealed, for each of some sides, computed in `dtype`.
+
+    The reference is as the network sees it. What goes into the first activations there is summed
+    in doubles, with all digits of the weights.
+    """
     weights, bias, _ = network.layers[0]
-    return (reference @ np.asarray(weights, dtype=np.float64) + bias).astype(weights.dtype)
+    start = (reference @ np.asarray(weights, dtype=np.float64) + bias).astype(dtype)
+    layers = tuple(
+        (weights.astype(dtype, copy=False), bias.astype(dtype, copy=False), activation)
+        for weights, bias, activation in network.layers
+    )
+    narrow = replace(network, layers=layers)
+    return [FirstLayerUpdate(tuple(own), reference[list(own)], start, narrow) for own in sides]
 
 
 def _activated(z: Array, activation: str) -> Array:

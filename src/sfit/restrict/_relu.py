@@ -18,6 +18,7 @@ import numpy.typing as npt
 from sfit._blas import blas_threads
 from sfit.models import Dense
 from sfit.restrict._activations import finish, slope_below_zero
+from sfit.restrict._inputs import as_entered
 from sfit.restrict._lookup import Lookup, make_lookup
 from sfit.restrict._prediction import Constant, Prediction
 from sfit.rows import Tile, column_values
@@ -50,10 +51,12 @@ class Polyline:
     slopes: Array
     output: str
     dtype: np.dtype[Any]
+    input_dtype: np.dtype[Any] | None
 
     def __call__(self, tile: Tile) -> Prediction:
         """Look the rows of a tile up and interpolate; those of a dummy are two."""
-        x = np.subtract(column_values(tile.X, self.column), self.origin, dtype=np.float64)
+        entered = as_entered(column_values(tile.X, self.column), self.input_dtype)
+        x = np.subtract(entered, self.origin, dtype=np.float64)
         if self._is_dummy(x):
             codes = (x == self.ends[1]).astype(np.intp)
             return Prediction(self._at(np.array(self.ends)), codes, len(tile))
@@ -96,12 +99,13 @@ def make_polylines(
     network: Dense,
     reference: Array,
     columns: Sequence[int],
-    spans: Sequence[tuple[float, float]],
+    spans: npt.ArrayLike,
     dtype: np.dtype[Any],
 ) -> tuple[Constant, list[Polyline]]:
     """What a piecewise linear network is at the reference, and along some columns, in doubles.
 
-    `spans` are the ranges of the columns: bends outside them do not matter. Knots of many columns
+    The reference and the `spans`, the ranges of the columns, are as the network sees them. Bends
+    outside the spans do not matter. Knots of many columns
     go through a layer together, as many as the cache holds.
     """
     layers = [
@@ -134,7 +138,7 @@ def make_polylines(
                 knots = _bend(knots, bent.share, layer)
             found.append(_bend(knots, layers[-1].share, None))
     lines = [
-        Polyline(column, origin, (least, most), *piece, network.output, dtype)
+        Polyline(column, origin, (least, most), *piece, network.output, dtype, network.input_dtype)
         for column, origin, (least, most), piece in zip(
             columns, origins.tolist(), ends.tolist(), _pieces(found, base), strict=True
         )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfit._contrast import Contrast, Reveal, Side
+from sfit._contrast import Arithmetic, Contrast, Reveal, Side
 from sfit._features import Features
 from sfit.models import Dense, ModelView, Trees
 from sfit.restrict._cells import SparseCells
 from sfit.restrict._direct import CALL_BYTES
-from sfit.restrict._first_layer import FirstLayerUpdate, first_layer_at, is_computable
+from sfit.restrict._first_layer import is_computable, make_updates
 from sfit.restrict._forest import TreeByTree
+from sfit.restrict._inputs import as_entered, reference_of
 from sfit.restrict._prediction import Restricted
 from sfit.restrict._relu import is_piecewise_linear, make_polylines
 from sfit.restrict._trees import make_cells
@@ -60,8 +61,23 @@ def fast_route(
     sides = list(_new(routed, prepared))
     functions = _updates(structure, features, [s for s in sides if s.arithmetic == "update"])
     functions |= _polylines(structure, features, [s for s in sides if s.arithmetic == "polyline"])
-    used = {c.full.arithmetic for c in routed if isinstance(c.full, Reveal)} - {"model"}
-    return Route(" and ".join(sorted(used)) or "direct", routed, functions)
+    return Route(_name(routed), routed, functions)
+
+
+def without(route: Route, given_up: Set[Contrast]) -> Route:
+    """The route where the model itself is asked for both sides of some of its contrasts."""
+    if not given_up:
+        return route
+    contrasts = [_computed(c, "model") if c in given_up else c for c in route.contrasts]
+    sides = {s for c in route.contrasts if c not in given_up for s in (c.base, c.full)}
+    functions = {side: function for side, function in route.functions.items() if side in sides}
+    names = dict.fromkeys([_name(contrasts), "direct"])
+    return Route(" and ".join(names), contrasts, functions)
+
+
+def _name(contrasts: Sequence[Contrast]) -> str:
+    used = {c.full.arithmetic for c in contrasts if isinstance(c.full, Reveal)} - {"model"}
+    return " and ".join(sorted(used)) or "direct"
 
 
 def _new(contrasts: Sequence[Contrast], prepared: Mapping[Side, Restricted]) -> Iterator[Reveal]:
@@ -73,34 +89,40 @@ def _new(contrasts: Sequence[Contrast], prepared: Mapping[Side, Restricted]) -> 
 def _with_arithmetic(network: Dense, features: Features, contrast: Contrast) -> Contrast:
     """The contrast with the arithmetic that suits its full side in both.
 
-    Along a column that is infinite somewhere there is no polyline.
+    Along a column that is infinite somewhere, as the network sees it, there is no polyline.
     """
     base, full = contrast.base, contrast.full
     if not (isinstance(base, Reveal) and isinstance(full, Reveal)):
         return contrast
-    arithmetic: Literal["model", "polyline", "update"] = "model"
     columns = features.shown(full.shown)
     if columns and not features.missing.intersection(columns):
         (inputs, units), *later = (weights.shape for weights, *_ in network.layers)
         rest = sum(before * after for before, after in later)
         if len(columns) == 1 and is_piecewise_linear(network):
-            arithmetic = "polyline" if np.isfinite(features.spans[columns[0]]).all() else "model"
-        elif is_computable(network) and 2 * (len(columns) * units + rest) < inputs * units + rest:
-            arithmetic = "update"
-    base, full = (replace(side, arithmetic=arithmetic) for side in (base, full))
+            finite = np.isfinite(_spans(network, features, columns)).all()
+            return _computed(contrast, "polyline" if finite else "model")
+        if is_computable(network) and 2 * (len(columns) * units + rest) < inputs * units + rest:
+            return _computed(contrast, "update")
+    return _computed(contrast, "model")
+
+
+def _computed(contrast: Contrast, arithmetic: Arithmetic) -> Contrast:
+    """The contrast with both sides computed in the same way."""
+    base, full = (
+        replace(side, arithmetic=arithmetic) if isinstance(side, Reveal) else side
+        for side in (contrast.base, contrast.full)
+    )
     return replace(contrast, base=base, full=full)
 
 
 def _updates(
     network: Dense, features: Features, sides: Sequence[Reveal]
 ) -> dict[Reveal, Restricted]:
-    reference, dtype = _reference_and_dtype(network, features)
-    start = first_layer_at(network, reference)
-    columns = [tuple(features.shown(side.shown)) for side in sides]
-    return {
-        side: FirstLayerUpdate(own, reference[list(own)], start, network, dtype)
-        for side, own in zip(sides, columns, strict=True)
-    }
+    if not sides:
+        return {}
+    reference = reference_of(network, features.reference[0])
+    columns = [features.shown(side.shown) for side in sides]
+    return dict(zip(sides, make_updates(network, reference, columns, _dtype(network)), strict=True))
 
 
 def _polylines(
@@ -109,18 +131,24 @@ def _polylines(
     """Each side reveals one column, or it is their base and reveals none."""
     if not sides:
         return {}
-    reference, dtype = _reference_and_dtype(network, features)
+    reference = reference_of(network, features.reference[0])
     along = {side: column for side in sides for column in features.shown(side.shown)}
     columns = list(along.values())
-    spans = [features.spans[column] for column in columns]
-    base, lines = make_polylines(network, reference, columns, spans, dtype)
+    spans = _spans(network, features, columns)
+    base, lines = make_polylines(network, reference, columns, spans, _dtype(network))
     functions: dict[Reveal, Restricted] = dict.fromkeys(sides, base)
     functions.update(zip(along, lines, strict=True))
     return functions
 
 
-def _reference_and_dtype(
-    network: Dense, features: Features
-) -> tuple[np.ndarray[Any, Any], np.dtype[Any]]:
-    """The reference in doubles, and the float type of the network."""
-    return np.asarray(features.reference[0], dtype=np.float64), network.layers[0][0].dtype
+def _spans(
+    network: Dense, features: Features, columns: Sequence[int]
+) -> np.ndarray[Any, np.dtype[Any]]:
+    """Ranges of some columns as the network sees them, in doubles."""
+    spans = np.array([features.spans[column] for column in columns], dtype=np.float64)
+    return as_entered(spans.reshape(-1, 2), network.input_dtype).astype(np.float64)
+
+
+def _dtype(network: Dense) -> np.dtype[Any]:
+    """The float type that the network computes in."""
+    return network.layers[0][0].dtype if network.dtype is None else network.dtype

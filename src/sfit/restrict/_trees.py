@@ -16,7 +16,14 @@ import numpy.typing as npt
 from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit.models import ModelView, Trees
-from sfit.restrict._cells import Cells, Grid, SparseCells, ask_cells, representatives
+from sfit.restrict._cells import (
+    NO_COLUMNS,
+    Cells,
+    Grid,
+    SparseCells,
+    ask_cells,
+    representatives,
+)
 from sfit.restrict._direct import STACK_ROWS
 from sfit.restrict._forest import TreeByTree, make_tree_by_tree
 from sfit.restrict._lookup import make_lookup
@@ -25,8 +32,6 @@ from sfit.rows import Table, column_values, is_frame, is_number
 
 Array = npt.NDArray[Any]
 
-CALL_ROWS = 65_536
-"""So many cells are predicted in one call, as many as a tile has rows."""
 SIDES_AT_ONCE = 1_024
 """So many sides are walked down the trees together."""
 
@@ -49,12 +54,16 @@ def make_cells(
     `room` is the number of values that large tables may hold together.
     """
     plans: list[_Plan] = []
+    still: list[Reveal] = []
     tables: dict[Reveal, Restricted] = {}
     reference, is_known = _numbers(trees, features.reference)
     reached = reachable_splits(
         trees, reference, is_known, [features.shown(side.shown) for side in sides]
     )
     for side, nodes in zip(sides, reached, strict=True):
+        if nodes is not None and not any(map(len, nodes.values())):
+            still.append(side)
+            continue
         if nodes is None or not is_known[list(nodes)].all():
             continue
         grid = _grid(trees, features, nodes, len(sides) * len(nodes))
@@ -71,15 +80,10 @@ def make_cells(
             tables[side] = large
             room -= large.size
 
-    waiting: list[_Plan] = []
-    size = 0
-    for plan in [*plans, None]:
-        if waiting and (plan is None or size + plan.grid.n_cells > CALL_ROWS):
-            tables |= _filled(view, features.reference, waiting)
-            waiting, size = [], 0
-        if plan is not None:
-            waiting.append(plan)
-            size += plan.grid.n_cells
+    # Sides that meet no split of theirs all are the row of the reference, which is one cell.
+    plans += [_Plan(side, NO_COLUMNS) for side in still[:1]]
+    tables |= _filled(view, features.reference, plans)
+    tables |= {side: tables[still[0]] for side in still[1:] if still[0] in tables}
     return tables
 
 
@@ -124,13 +128,23 @@ def reachable_splits(
     goes_left = np.where(np.isnan(at_node), trees.missing_left, below) | either
     goes_right = ~np.where(np.isnan(at_node), trees.missing_left, below) | either
 
-    found: list[dict[int, Array] | None] = []
-    for start in range(0, len(sides), SIDES_AT_ONCE):
-        some = sides[start : start + SIDES_AT_ONCE]
-        shown = np.zeros((len(some), n_columns), dtype=bool)
+    # A side none of whose columns is ever split meets no split of its own, and is not walked.
+    is_split = np.zeros(n_columns, dtype=bool)
+    is_split[trees.feature[trees.left >= 0]] = True
+    nothing = np.empty(0, dtype=np.intp)
+    found: list[dict[int, Array] | None] = [dict.fromkeys(own, nothing) for own in sides]
+    walked = [number for number, own in enumerate(sides) if is_split[list(own)].any()]
+    for start in range(0, len(walked), SIDES_AT_ONCE):
+        numbers = walked[start : start + SIDES_AT_ONCE]
+        some = [sides[number] for number in numbers]
+        # By the columns that these sides reveal, and one for all others.
+        revealed = np.unique(np.concatenate(some))
+        place = np.full(n_columns, len(revealed))
+        place[revealed] = np.arange(len(revealed))
+        shown = np.zeros((len(some), len(revealed) + 1), dtype=bool)
         for number, columns in enumerate(some):
-            shown[number, columns] = True
-        met_side, met_node = _walk(trees, shown, goes_left, goes_right)
+            shown[number, place[columns]] = True
+        met_side, met_node = _walk(trees, shown, place[trees.feature], goes_left, goes_right)
         categorical = np.zeros(len(some), dtype=bool)
         categorical[met_side[trees.categorical[met_node]]] = True
         key = met_side * n_columns + trees.feature[met_node]
@@ -140,7 +154,7 @@ def reachable_splits(
             bounds = [
                 np.searchsorted(key, number * n_columns + np.array([c, c + 1])) for c in columns
             ]
-            found.append(
+            found[numbers[number]] = (
                 None
                 if categorical[number]
                 else {
@@ -151,8 +165,13 @@ def reachable_splits(
     return found
 
 
-def _walk(trees: Trees, shown: Array, goes_left: Array, goes_right: Array) -> tuple[Array, Array]:
-    """Pairs (side, node): the splits on revealed columns that rows of a side can meet."""
+def _walk(
+    trees: Trees, shown: Array, place: Array, goes_left: Array, goes_right: Array
+) -> tuple[Array, Array]:
+    """Pairs (side, node): the splits on revealed columns that rows of a side can meet.
+
+    `place` is where in `shown` the column of each node is found.
+    """
     n_sides = len(shown)
     sides = np.repeat(np.arange(n_sides), len(trees.roots))
     nodes = np.tile(trees.roots, n_sides)
@@ -160,7 +179,7 @@ def _walk(trees: Trees, shown: Array, goes_left: Array, goes_right: Array) -> tu
     while len(nodes):
         inner = trees.left[nodes] >= 0
         sides, nodes = sides[inner], nodes[inner]
-        open_ = shown[sides, trees.feature[nodes]]
+        open_ = shown[sides, place[nodes]]
         met.append((sides[open_], nodes[open_]))
         left, right = open_ | goes_left[nodes], open_ | goes_right[nodes]
         sides = np.concatenate([sides[left], sides[right]])
@@ -171,7 +190,9 @@ def _walk(trees: Trees, shown: Array, goes_left: Array, goes_right: Array) -> tu
 
 
 def _filled(view: ModelView, reference: Table, plans: Sequence[_Plan]) -> dict[Reveal, Cells]:
-    """Tables of all cells of some sides, from one call of the model."""
+    """Tables of all cells of some sides."""
+    if not plans:
+        return {}
     asked = [(plan.grid, np.arange(plan.grid.n_cells)) for plan in plans]
     ends = np.cumsum([plan.grid.n_cells for plan in plans])
     values = np.split(ask_cells(view, reference, asked), ends[:-1])
@@ -187,17 +208,15 @@ def _numbers(trees: Trees, reference: Table) -> tuple[Array, Array]:
 
     What number a category or a text is to the model, its library knows.
     """
-    columns = range(reference.shape[1])
-    is_known = np.array([_is_numeric(reference, column) for column in columns], dtype=bool)
+    if is_frame(reference):
+        known = [is_number(dtype) for dtype in reference.schema.values()]
+    elif reference.dtype == object:
+        known = [isinstance(value, Real) for value in reference[0]]
+    else:
+        known = [True] * reference.shape[1]
     values = [
-        float(column_values(reference, column)[0]) if known else np.nan
-        for column, known in zip(columns, is_known, strict=True)
+        float(column_values(reference, column)[0]) if own else np.nan
+        for column, own in enumerate(known)
     ]
     with np.errstate(over="ignore"):  # beyond single precision lies infinity, to the trees as well
-        return np.asarray(values, dtype=trees.dtype), is_known
-
-
-def _is_numeric(reference: Table, column: int) -> bool:
-    if is_frame(reference):
-        return is_number(reference.schema[reference.columns[column]])
-    return reference.dtype != object or isinstance(reference[0, column], Real)
+        return np.asarray(values, dtype=trees.dtype), np.asarray(known, dtype=bool)

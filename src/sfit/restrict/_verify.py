@@ -1,17 +1,26 @@
-"""Fast routes verify themselves: on a sample of rows they must give what the model gives."""
+"""Fast routes verify themselves: on a sample of rows they must give what the model gives.
+
+A row is counted otherwise along a route only if its two losses are closer to each other than the
+error of the route. How many rows are, depends on the error beside the *effect*: beside how far the
+full side of a contrast moves from its base. The size of the prediction says nothing: where a column
+is far from zero, single precision rounds a prediction by little and its change by much.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from sfit._contrast import Reveal
+from sfit._contrast import Contrast, Reveal, Side, rounding, same_prediction
 from sfit._features import Features
-from sfit.models import ModelView
+from sfit.models import Dense, ModelView
 from sfit.restrict._direct import Memory, predict_directly
+from sfit.restrict._first_layer import make_updates
+from sfit.restrict._inputs import reference_of
 from sfit.restrict._prediction import Restricted
 from sfit.rows import Tile, reveal, take_rows
 
@@ -20,74 +29,254 @@ Array = npt.NDArray[Any]
 VERIFIED_ROWS, VERIFIED_CELLS = 16, 32
 """Compared with the model are so many rows of every side, or of so many that have cells."""
 
-ROUNDING_POWER = 0.6
-"""A network computed in other steps may differ from itself by this power of the rounding unit, as
-a share of the prediction, or of what is usual where it is small: 4e-10 in double precision, 7e-5
-in single. A wrong structure differs by more.
+VERIFIED_VALUES, LEAST_SIDES = 1 << 22, 16
+"""The model is asked about rows of so many values in all, but about no fewer sides than this.
+
+All sides are compared up to 470 columns; beyond, the work no longer grows with their square."""
+
+SHARE_OF_ROWS = 1e-5
+"""So many rows, as a share, may be counted otherwise than by the model; but one row always."""
+
+FLIPPED = 0.5
+"""Of n rows with a mean error e and a usual effect m, about half of n e / m are counted otherwise.
+
+That is the density of a standardised normal effect at zero, where a row begins to count, and that
+of the target half way between two predictions, where it ceases to.
+"""
+
+ROUNDINGS, TOGETHER = 4.0, 16.0
+"""A mean error of so many rounding units of the prediction is what any computation has. If it is
+larger, digits are lost inside the network, where columns are far from zero. Then few distinct
+values are left of a column, and rows of one value are counted otherwise together: as many as this.
+"""
+
+CROWD_ROWS, CROWD_SHARE, CROWD, WIDER = 1_024, 16, 4, 8
+"""To see how many rows lie next to the rounding rule, the route alone is asked for so many, or for
+one in so many of a short tile. More than `CROWD` are too many, counted in a window that is so much
+wider, to make the estimate steady.
+"""
+
+LARGEST_ERROR, ROUNDING_POWER = 1e-4, 0.4
+"""No row's error may be a larger share of the effect than this, nor than this power of the rounding
+unit: 6e-7 in double precision. A wrong structure is further from the model.
 """
 
 
-def reproduces(
+@dataclass(frozen=True)
+class Precision:
+    """What decides how exact a route has to be: the rounding rule, and the number of rows."""
+
+    unit: float
+    noise: float
+    n: int
+
+    @property
+    def share(self) -> float:
+        """The share of the rows that may be counted otherwise: at least one row."""
+        return max(SHARE_OF_ROWS, 1 / self.n)
+
+    def are_small(self, errors: Array, mean: Array, effects: Array, usual: float) -> Array:
+        """Whether errors are small beside effects: (contrasts, rows, outputs) -> contrasts.
+
+        Those of every row, to see that the structure is right; and their mean, for the counts.
+        `usual` is the usual size of a prediction.
+        """
+        largest = min(LARGEST_ERROR, self.unit**ROUNDING_POWER)
+        flipped = FLIPPED * np.where(mean > ROUNDINGS * self.unit * usual, TOGETHER, 1.0)
+        few = flipped * mean <= self.share * effects.min(axis=1)
+        return np.asarray((errors <= largest * effects).all(axis=(1, 2)) & few.all(axis=1))
+
+
+def repeats(
+    view: ModelView, features: Features, functions: Mapping[Reveal, Restricted], tile: Tile
+) -> bool:
+    """Whether cells hold the model's own predictions, to the bit: some of them tell of all."""
+    sides = list(functions)[:: max(1, len(functions) // VERIFIED_CELLS)]
+    sample = _sample(features, tile, with_ends=False)
+    return all(
+        np.array_equal(functions[side](sample).by_row(), prediction.by_row())
+        for side, prediction in predict_directly(view, features, sample, sides, Memory())
+    )
+
+
+def not_reproduced(
     view: ModelView,
     features: Features,
-    functions: Mapping[Reveal, Restricted],
+    network: Dense,
+    contrasts: Sequence[Contrast],
+    functions: Mapping[Side, Restricted],
     tile: Tile,
-    unit: float,
-) -> bool:
-    """Whether the functions of a route give what the model gives, but for rounding.
+    precision: Precision,
+) -> set[Contrast]:
+    """The contrasts of a network whose route is not close enough to the model.
 
-    Cells repeat the model's own predictions: some of them tell of all, and there is no rounding. A
-    network is computed anew: each of its functions is compared; along a polyline also at the
-    reference and at the ends of the column, where units may bend that no other row reaches.
+    A network is computed anew, in other steps. Along a polyline it is compared at the reference and
+    at the ends of the column, too, where units may bend that no other row reaches.
     """
-    for arithmetic in dict.fromkeys(side.arithmetic for side in functions):
-        sides = [side for side in functions if side.arithmetic == arithmetic]
-        own = arithmetic == "model"
-        if own:
-            sides = sides[:: max(1, len(sides) // VERIFIED_CELLS)]
-        sample = _sample(features, tile, with_ends=arithmetic == "polyline")
-        pairs = [
-            (functions[side](sample).by_row(), prediction.by_row())
-            for side, prediction in predict_directly(view, features, sample, sides, Memory())
+    failed: set[Contrast] = set()
+    for arithmetic in ("polyline", "update"):
+        own = [
+            c for c in contrasts if isinstance(c.full, Reveal) and c.full.arithmetic == arithmetic
         ]
-        if len({predictions.shape for pair in pairs for predictions in pair}) > 1:
-            return False
-        ours, theirs = map(np.stack, zip(*pairs, strict=True))
-        gaps, sizes = _size(ours - theirs), _size(theirs)
-        room = 0.0 if own else unit**ROUNDING_POWER * np.maximum(sizes, _usual(view, sizes, tile))
-        if not (gaps <= room).all():
-            return False
-    return True
+        if own:
+            ends = arithmetic == "polyline"
+            wrong = _wrong(view, features, network, own, functions, tile, precision, with_ends=ends)
+            failed.update(c for c, is_wrong in zip(own, wrong.tolist(), strict=True) if is_wrong)
+    return failed
+
+
+def _wrong(
+    view: ModelView,
+    features: Features,
+    network: Dense,
+    contrasts: Sequence[Contrast],
+    functions: Mapping[Side, Restricted],
+    tile: Tile,
+    precision: Precision,
+    *,
+    with_ends: bool,
+) -> Array:
+    """Whether the route is too far from the model, for each of some contrasts."""
+    sample = _sample(features, tile, with_ends=with_ends)
+    sides = list(dict.fromkeys(side for c in contrasts for side in _sides(c)))
+    number = {side: k for k, side in enumerate(sides)}
+    base, full = np.array([[number[side] for side in _sides(c)] for c in contrasts]).T
+    ours = _stacked([functions[side](sample).by_row() for side in sides])
+    asked = _asked(sides, len(sample) * features.reference.shape[1])
+    answers = dict(predict_directly(view, features, sample, asked, Memory()))
+    theirs = _stacked([answers[side].by_row() for side in asked])
+    if ours.shape[1:] != theirs.shape[1:]:
+        return np.ones(len(contrasts), dtype=bool)
+    which = np.array([number[side] for side in asked])
+    if len(asked) < len(sides) and not _agrees(view, features, network, sides, tile, precision):
+        return np.ones(len(contrasts), dtype=bool)
+    gaps = np.abs(ours[which] - theirs)
+    # Of a side that was not asked for, the error is the largest of those that were.
+    errors: Array = np.broadcast_to(gaps.max(axis=0), ours.shape).copy()
+    errors[which] = gaps
+    known = ours.copy()
+    known[which] = theirs
+    effects = np.minimum(
+        _effects(known[base], known[full], precision), _effects(ours[base], ours[full], precision)
+    )
+    errors = np.maximum(errors[base], errors[full])
+    sizes = np.abs(known[full])
+    # Where all of the few rows agree to the bit, another may still differ by a rounding unit.
+    mean = np.maximum(errors.mean(axis=1), precision.unit * sizes.max(axis=1) / len(sample))
+    wrong = ~precision.are_small(errors, mean, effects, _usual(view, sizes, tile))
+    many = _rows(tile, min(CROWD_ROWS, max(VERIFIED_ROWS, len(tile) // CROWD_SHARE)))
+    # Where no row counts, as by an ignored feature, none is next to counting.
+    counted = ~wrong & np.isfinite(effects).all(axis=(1, 2))
+    for k in np.flatnonzero(counted).tolist():
+        before, behind = (functions[side](many).by_row() for side in _sides(contrasts[k]))
+        wrong[k] = _is_crowded(before, behind, float(mean[k].max()), precision)
+    return wrong
 
 
 def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
-    """What the model usually predicts, or has to.
-
-    One row that is far out must not excuse the others; nor must all be right to the last bit where
-    the model predicts next to nothing beside what it is to predict.
-    """
+    """What the model usually predicts, or has to: one outlier must not widen the tolerance."""
     usual = float(np.median(sizes, axis=1).max())
     if view.task == "classification":
         return usual
     return max(usual, float(np.median(np.abs(tile.y))))
 
 
-def _size(values: Array) -> Array:
-    """The largest output of each row of each side."""
-    return np.abs(values).reshape(*values.shape[:2], -1).max(axis=2)
+def _is_crowded(base: Array, full: Array, error: float, precision: Precision) -> bool:
+    """Whether too many rows move by hardly more than the rounding rule lets pass.
+
+    Along a piece of a network that is all but flat, an error decides whether these rows count. So
+    few rows cannot show a share of 1 in 100,000: they show it in a window that is as much wider.
+    """
+    size = np.maximum(np.abs(base), np.abs(full))
+    beyond = np.abs(full - base) - rounding(size, precision.unit, precision.noise)
+    beyond = beyond.reshape(len(beyond), -1).max(axis=1)
+    window = WIDER * error / (len(beyond) * precision.share)
+    return bool(np.count_nonzero((beyond > 0) & (beyond <= window)) > WIDER * CROWD)
+
+
+def _agrees(
+    view: ModelView,
+    features: Features,
+    network: Dense,
+    sides: Sequence[Reveal],
+    tile: Tile,
+    precision: Precision,
+) -> bool:
+    """Whether the network is the model with all that any side reveals: one call, all weights."""
+    shown = Reveal(frozenset().union(*(side.shown for side in sides)))
+    columns = features.shown(shown.shown)
+    sample = _sample(features, tile, with_ends=False)
+    # Sparse rows become dense on the way: their columns would be taken one by one.
+    sample = replace(sample, X=reveal(features.reference, sample.X, columns, None))
+    reference = reference_of(network, features.reference[0])
+    [function] = make_updates(network, reference, [columns], np.dtype(float))
+    answers = dict(predict_directly(view, features, sample, [Reveal(frozenset()), shown], Memory()))
+    ours = _stacked([function(sample).by_row()])
+    base, theirs = (_stacked([prediction.by_row()]) for prediction in answers.values())
+    if ours.shape != theirs.shape:
+        return False
+    effects = _effects(base, theirs, precision)
+    # Beside what all columns together do, counts are not at stake: the structure is.
+    largest = min(LARGEST_ERROR, precision.unit**ROUNDING_POWER)
+    return bool((np.abs(ours - theirs) <= largest * effects).all())
+
+
+def _effects(base: Array, full: Array, precision: Precision) -> Array:
+    """How far contrasts move each output of each row, or usually move it where that is more.
+
+    Rows that move by no more than rounding do not count, and are left out of what is usual. Where
+    no row counts there is nothing to be wrong about, and the effect is infinite.
+    """
+    shape = full.shape
+    same = same_prediction(
+        base.reshape(-1, shape[2]), full.reshape(-1, shape[2]), precision.unit, precision.noise
+    ).reshape(shape[:2])
+    moved = np.abs(full - base)
+    ordered = np.sort(np.where(same[:, :, None], np.inf, moved), axis=1)
+    n_counted = shape[1] - np.count_nonzero(same, axis=1)
+    middle = np.maximum(n_counted - 1, 0) // 2
+    usual = np.take_along_axis(ordered, middle[:, None, None], axis=1)
+    return np.maximum(moved, usual)
+
+
+def _sides(contrast: Contrast) -> tuple[Reveal, Reveal]:
+    """Both sides; a refitted model has no route."""
+    return cast(Reveal, contrast.base), cast(Reveal, contrast.full)
+
+
+def _asked(sides: Sequence[Reveal], values_per_side: int) -> list[Reveal]:
+    """The sides that the model is asked about: all, or some from all over, the first among them."""
+    most = max(LEAST_SIDES, VERIFIED_VALUES // values_per_side)
+    if len(sides) <= most:
+        return list(sides)
+    spread = np.unique(np.linspace(0, len(sides) - 1, most).astype(np.intp))
+    return [sides[number] for number in spread.tolist()]
+
+
+def _stacked(predictions: Sequence[Array]) -> Array:
+    """Predictions of several sides: (sides, rows, outputs)."""
+    stacked = np.stack(predictions)
+    return stacked.reshape(*stacked.shape[:2], -1)
+
+
+def _rows(tile: Tile, n: int) -> Tile:
+    """Some rows from all over a tile."""
+    rows = np.unique(np.linspace(0, len(tile) - 1, n).astype(np.intp))
+    numbers = np.array([tile.number(row) for row in rows.tolist()])
+    # Only the number of targets matters: it is the number of rows.
+    return Tile(tile.index, take_rows(tile.X, rows), np.zeros(len(rows)), None, numbers)
 
 
 def _sample(features: Features, tile: Tile, *, with_ends: bool) -> Tile:
-    """Some rows from all over a tile; with ends, first the reference, the least, the largest."""
-    rows = np.unique(np.linspace(0, len(tile) - 1, VERIFIED_ROWS).astype(np.intp))
-    shown, numbers = take_rows(tile.X, rows), [tile.number(row) for row in rows.tolist()]
-    if with_ends:
-        # Sparse rows become dense on the way, as the reference is.
-        dense = reveal(features.reference, shown, range(shown.shape[1]), None)
-        ends = np.array(features.spans).T.astype(dense.dtype)
-        # Along a column that is infinite somewhere there is no polyline.
-        ends = np.where(np.isfinite(ends), ends, features.reference)
-        shown = np.concatenate([features.reference, ends, dense])
-        numbers = [numbers[0]] * 3 + numbers
-    # Only the number of targets matters: it is the number of rows.
-    return Tile(tile.index, shown, np.zeros(len(numbers)), None, np.array(numbers))
+    """The rows that a route is compared on; with ends, first the reference, least and largest."""
+    rows = _rows(tile, VERIFIED_ROWS)
+    if not with_ends:
+        return rows
+    # Sparse rows become dense on the way, as the reference is.
+    dense = reveal(features.reference, rows.X, range(rows.X.shape[1]), None)
+    ends = np.array(features.spans).T.astype(dense.dtype)
+    # Along a column that is infinite somewhere there is no polyline.
+    ends = np.where(np.isfinite(ends), ends, features.reference)
+    shown = np.concatenate([features.reference, ends, dense])
+    numbers = np.concatenate([[rows.number(0)] * 3, [rows.number(k) for k in range(len(rows))]])
+    return Tile(tile.index, shown, np.zeros(len(shown)), None, numbers)

@@ -3,6 +3,7 @@
 Nothing here knows a model or a feature. `_store.py` opens what is read piece by piece.
 """
 
+from sfit.rows._distinct import column_of, distinct_rows, identity, is_one_value
 from sfit.rows._table import (
     Table,
     as_table,
@@ -10,7 +11,6 @@ from sfit.rows._table import (
     column_names,
     column_numbers,
     column_values,
-    distinct_rows,
     is_frame,
     is_number,
     numbers,
@@ -32,12 +32,15 @@ __all__ = [
     "as_vector",
     "column_names",
     "column_numbers",
+    "column_of",
     "column_values",
     "distinct_rows",
     "every_tile",
     "hash_table",
+    "identity",
     "is_frame",
     "is_number",
+    "is_one_value",
     "numbers",
     "reveal",
     "select_columns",

@@ -13,7 +13,11 @@ import numpy as np
 import pandas as pd
 
 from sfit.exceptions import DataError
-from sfit.rows import Table, as_table, column_names, hash_table, select_columns
+from sfit.rows import Table, as_table, column_names, hash_table, select_columns, take_rows
+from sfit.rows._tiles import hash_column
+
+MARKED_ROWS = 256
+"""Rows of a frame that are compared when it is read again."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +27,14 @@ class FrameStore:
     frames: Iterable[Any]
 
     @cached_property
-    def _survey(self) -> tuple[list[int], Alike]:
-        """Number of rows of each frame, and what all of them have in common."""
-        lengths, alike = [], Alike()
+    def _survey(self) -> tuple[list[int], Alike, list[list[bytes]]]:
+        """Number of rows of each frame, what all of them have in common, and how to know them."""
+        lengths, alike, marks = [], Alike(), []
         for number, table in enumerate(self._as_they_are()):
             lengths.append(table.shape[0])
             alike.add(table, f"frame {number} of X")
-        return lengths, alike
+            marks.append(_marks(table))
+        return lengths, alike, marks
 
     @property
     def _lengths(self) -> list[int]:
@@ -52,10 +57,20 @@ class FrameStore:
 
     def read(self, start: int, columns: Sequence[str]) -> Iterator[Table]:
         """Frames of some columns, from a row on."""
-        for table in self._tables(columns):
+        lengths, alike, marks = self._survey
+        for number, table in enumerate(self._as_they_are()):
             m = table.shape[0]
+            if number >= len(lengths) or m != lengths[number]:
+                raise _changed(number)
             if start < m:
-                yield table[start:]
+                names = column_names(table) or ()
+                lacking = [name for name in columns if name not in names]
+                if lacking:
+                    raise DataError(f"frame {number} of X lacks the columns {lacking[:8]!r}.")
+                chosen = select_columns(table, [names.index(name) for name in columns])
+                if not set(_marks(chosen)) <= set(marks[number]):
+                    raise _changed(number)
+                yield alike(chosen)[start:]
             start = max(0, start - m)
 
     def fingerprint(self) -> str:
@@ -65,21 +80,31 @@ class FrameStore:
             hash_table(digest, table)
         return digest.hexdigest()
 
-    def _tables(self, columns: Sequence[str]) -> Iterator[Table]:
-        _, alike = self._survey
-        for number, table in enumerate(self._as_they_are()):
-            names = column_names(table) or ()
-            lacking = [name for name in columns if name not in names]
-            if lacking:
-                raise DataError(f"frame {number} of X lacks the columns {lacking[:8]!r}.")
-            yield alike(select_columns(table, [names.index(name) for name in columns]))
-
     def _as_they_are(self) -> Iterator[Table]:
         for number, frame in enumerate(self.frames):
             table = as_table(frame, f"frame {number} of X")
             if column_names(table) is None:
                 raise DataError(f"frame {number} of X must have named columns.")
             yield table
+
+
+def _marks(table: Table) -> list[bytes]:
+    """Digests of the columns, with their names, over a few rows: a frame is known by them."""
+    n = table.shape[0]
+    some = take_rows(table, np.linspace(0, n - 1, min(n, MARKED_ROWS)).astype(np.intp))
+    found = []
+    for name in some.columns:
+        digest = blake2b(str(name).encode(), digest_size=8)
+        hash_column(digest, some.get_column(name))
+        found.append(digest.digest())
+    return found
+
+
+def _changed(number: int) -> DataError:
+    return DataError(
+        f"X changed during the run: frame {number} is not the one that was there before. X is read "
+        "several times, and must give the same frames each time: sort its rows, or pass a list."
+    )
 
 
 class Alike:

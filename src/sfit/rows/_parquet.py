@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import groupby
@@ -16,6 +16,7 @@ import numpy as np
 
 from sfit.exceptions import ArgumentError, DataError, MissingDependencyError
 from sfit.rows import Table, _tiles, as_table
+from sfit.rows._identity import FileIdentity, Listing, check_footer, check_stamp, identify
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,10 @@ class Block:
     n_rows: int
     keys: tuple[tuple[str, Any], ...] = ()
     """What the names of the folders say (hive partitions)."""
+    identity: FileIdentity | None = None
+    """The file, as it was when it was opened."""
     stamp: str = ""
-    """Size and time of the file."""
+    """Something that changes when the file does, in another process as well."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class ParquetStore:
     names: tuple[str, ...]
     dictionaries: tuple[str, ...] = ()
     """The columns that hold categories."""
+    listing: Listing | None = None
+    """The files of a folder or pattern."""
 
     def __len__(self) -> int:
         return sum(block.n_rows for block in self.blocks)
@@ -66,9 +71,12 @@ class ParquetStore:
 
     def read(self, start: int, columns: Sequence[str]) -> Iterator[Table]:
         """Pandas frames of some columns, from a row on, in batches of a tile."""
+        if start == 0 and self.listing:
+            self.listing.check()
         unified = {name: self.categories[name] for name in columns if name in self.dictionaries}
         first = int(np.searchsorted(self.starts, start, "right")) - 1
         skip = start - self.starts[first]
+        left = len(self) - start
         for path, of_file in groupby(self.blocks[first:], key=lambda block: block.path):
             for table in _read_file(list(of_file), columns):
                 if skip >= table.num_rows:
@@ -82,11 +90,14 @@ class ParquetStore:
                 for name, known in unified.items():
                     # Not astype, to which the same categories in another order are the same.
                     frame[name] = frame[name].cat.set_categories(known)
+                left -= len(frame)
+                if not left and self.listing:
+                    self.listing.check()
                 yield as_table(frame)
                 skip = 0
 
     def fingerprint(self) -> str:
-        """Names, sizes and times of the files, and how their rows are grouped."""
+        """Names, sizes, times and footers of the files, and how their rows are grouped."""
         digest = blake2b(digest_size=16)
         for block in self.blocks:
             name = Path(block.path).name
@@ -96,14 +107,17 @@ class ParquetStore:
 
 
 def _read_file(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[Any]:
+    """Tables of some columns; the file is looked at before the first and after each."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     keys = dict(blocks[0].keys)
     stored = [name for name in columns if name not in keys]
     at = blocks[0]
+    known = at.identity
     try:
         with at.filesystem.open_input_file(at.path) as file:
+            _unchanged(at, file)
             parquet = pq.ParquetFile(file)
             for at in blocks:
                 n_read = 0
@@ -113,6 +127,8 @@ def _read_file(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[Any]
                     columns=stored,
                     use_threads=False,
                 ):
+                    if known is not None:
+                        check_stamp(at.filesystem, at.path, known)
                     table = pa.Table.from_batches([batch])
                     for name in columns:
                         if name in keys:
@@ -124,21 +140,49 @@ def _read_file(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[Any]
                     raise OSError(  # noqa: TRY301 - told like any other fault of the file
                         f"{n_read} rows were read where {at.n_rows} were announced"
                     )
+            _unchanged(at, file)
     except (OSError, pa.ArrowException, KeyError) as error:
+        if known is not None:
+            # What was written over while it was read looks damaged.
+            check_stamp(at.filesystem, at.path, known)
         raise DataError(
             f"X cannot be read: row group {at.row_group} of {at.path!r}: {error}"
         ) from error
 
 
+def _unchanged(block: Block, file: Any) -> None:
+    if block.identity is not None:
+        check_stamp(block.filesystem, block.path, block.identity)
+        check_footer(file, block.path, block.identity)
+
+
 def open_parquet(path: str | os.PathLike[str]) -> ParquetStore:
+    text = os.fspath(path)
     try:
-        import pyarrow.dataset as ds
+        import pyarrow as pa
     except ImportError as error:
         raise MissingDependencyError(
-            f"X={os.fspath(path)!r} names Parquet files, and to read these needs pyarrow: "
+            f"X={text!r} names Parquet files, and to read these needs pyarrow: "
             "pip install 'sfit[parquet]'."
         ) from error
-    text = os.fspath(path)
+    try:
+        dataset = _data_set(text)
+        store = parquet_store(dataset)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise DataError(f"X={text!r} cannot be read as a Parquet data set: {error}") from error
+    listing = None if _is_file(text, dataset.files) else Listing.of(text, dataset.files, _data_set)
+    return replace(store, listing=listing)
+
+
+def _is_file(text: str, files: Sequence[str]) -> bool:
+    """Whether a path names one file, not a folder or a pattern."""
+    return os.path.isfile(text) or ("://" in text and text.endswith(f"/{Path(files[0]).name}"))
+
+
+def _data_set(text: str) -> Any:
+    """All Parquet files at a path, an address or a pattern."""
+    import pyarrow.dataset as ds
+
     source: Any = text
     filesystem = None
     if "://" in text:
@@ -150,11 +194,7 @@ def open_parquet(path: str | os.PathLike[str]) -> ParquetStore:
         if not found:
             raise ArgumentError(f"X={text!r} matches no file: give a Parquet file, folder or glob.")
         source = found[0] if len(found) == 1 else [f for name in found for f in _files(name)]
-    try:
-        dataset = ds.dataset(source, filesystem=filesystem, format="parquet", partitioning="hive")
-        return parquet_store(dataset)
-    except (OSError, ValueError) as error:
-        raise DataError(f"X={text!r} cannot be read as a Parquet data set: {error}") from error
+    return ds.dataset(source, filesystem=filesystem, format="parquet", partitioning="hive")
 
 
 def _located(uri: str) -> tuple[Any, Any]:
@@ -209,27 +249,41 @@ def parquet_store(dataset: Any) -> ParquetStore:
 def _blocks(dataset: Any) -> tuple[Block, ...]:
     import pyarrow as pa
     import pyarrow.dataset as ds
+    import pyarrow.parquet as pq
 
-    if not all(hasattr(fragment, "row_groups") for fragment in dataset.get_fragments()):
+    try:
+        fragments = list(dataset.get_fragments())
+    except ValueError as error:  # pyarrow's, of filters
+        raise ArgumentError(
+            f"X must be a data set of whole files, without a filter: {error} Write the rows that "
+            "you want to files, or pass them as a table in memory."
+        ) from error
+    if not all(hasattr(fragment, "row_groups") for fragment in fragments):
         raise ArgumentError("X must be a data set of Parquet files; this one holds something else.")
     blocks = []
-    for fragment in dataset.get_fragments():
+    for fragment in fragments:
+        path, filesystem = fragment.path, fragment.filesystem
         try:
-            info = fragment.filesystem.get_file_info(fragment.path)
+            identity = identify(filesystem, path)
             groups = [(group.id, group.num_rows) for group in fragment.row_groups]
             schema = fragment.physical_schema
-            stamp = f"{info.size} {info.mtime_ns or _digest_of(fragment)}"
+            stamp = f"{identity.size} {identity.mtime_ns or _digest_of(fragment)} {identity.footer}"
+            with filesystem.open_input_file(path) as file:
+                fresh = pq.ParquetFile(file).metadata.equals(fragment.metadata)
         except (OSError, pa.ArrowException) as error:
-            raise DataError(f"X cannot be read: {fragment.path!r}: {error}") from error
+            raise DataError(f"X cannot be read: {path!r}: {error}") from error
+        if not fresh:
+            raise DataError(f"X: {path!r} has changed since the data set was made: make it again.")
         keys = tuple(ds.get_partition_keys(fragment.partition_expression).items())
-        _check_schema(dataset.schema, schema, dict(keys), fragment.path)
+        _check_schema(dataset.schema, schema, dict(keys), path)
         blocks += [
             Block(
-                path=fragment.path,
-                filesystem=fragment.filesystem,
+                path=path,
+                filesystem=filesystem,
                 row_group=number,
                 n_rows=n_rows,
                 keys=keys,
+                identity=identity,
                 stamp=stamp,
             )
             for number, n_rows in groups

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit.exceptions import DataError
 from sfit.rows import _tiles
+from sfit.rows._modes import Counts
 from sfit.rows._table import Table, column_numbers, column_values
 
 Array = npt.NDArray[Any]
@@ -34,7 +34,21 @@ def ranges(table: Table) -> tuple[tuple[tuple[float, float], ...], frozenset[int
         values = column_values(table, column) if np.isnan(spans[column][0]) else None
         if values is not None and values.dtype != object:
             spans[column] = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
+        if spans[column] == (0, 0):
+            spans[column] = zeros(column_values(table, column))
     return tuple(spans), missing
+
+
+def zeros(column: Array) -> tuple[float, float]:
+    """The ends of a column of nothing but zeros, which have signs."""
+    signs = np.signbit(column[column == 0])
+    return -0.0 if signs.any() else 0.0, -0.0 if signs.all() else 0.0
+
+
+def is_one_number(span: tuple[float, float]) -> bool:
+    """Whether both ends of a column are the same number, with the same sign if it is zero."""
+    low, high = span
+    return bool(low == high and np.signbit(low) == np.signbit(high))
 
 
 def _along_columns(end: np.ufunc, table: Array) -> Array:
@@ -54,7 +68,9 @@ def centre_of(data: Table, categorical: frozenset[int], how: str, position: int)
     """The centre of a column: its mode where it holds no numbers."""
     numeric = None if position in categorical else column_numbers(data, position)
     if numeric is None or how == "mode":
-        return _mode(column_values(data, position))
+        counts = Counts()
+        counts.add(column_values(data, position))
+        return counts.mode()
     if np.isnan(numeric).all():
         return float("nan")
     if how == "median":
@@ -82,22 +98,3 @@ def mean_of(sums: Iterable[tuple[float, int]]) -> float:
         total += of_tile
         count += n
     return total / count if count else float("nan")
-
-
-def _mode(column: Array) -> Any:
-    counts = pd.Series(column).value_counts(sort=False)
-    return mode_of(counts) if len(counts) else column[0]
-
-
-def mode_of(counts: pd.Series[int]) -> Any:
-    """The most frequent value; of several, the first in sorted order."""
-    candidates: list[Any] = counts.index[counts == counts.max()].tolist()
-    if not all(isinstance(candidate, Hashable) for candidate in candidates):
-        raise DataError(
-            f"X holds values that cannot be compared, like {candidates[0]!r}: make columns of "
-            "numbers or words of them, or leave the column out."
-        )
-    try:
-        return min(candidates)
-    except TypeError:
-        return min(candidates, key=str)

@@ -1,12 +1,12 @@
 """What must be known of all rows before the first contrast, where they are read tile by tile.
 
 Ranges, missing values and centres of the columns of the masked space; and some rows that show each
-column at its ends, missing, and in every category, to try the model's own preprocessing on.
+column in every category.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -18,7 +18,9 @@ from sfit._select import EVERYTHING, Counted, Window, bracket_by_sample, count, 
 from sfit._select import order_statistics as exact
 from sfit._sign_test import median_ranks
 from sfit.exceptions import DataError
-from sfit.rows._ranges import mean_of, mode_of, tile_sum
+from sfit.rows._distinct import column_of, first_of, identity, numbered
+from sfit.rows._modes import Counts
+from sfit.rows._ranges import mean_of, tile_sum, zeros
 from sfit.rows._table import Table, column_numbers, column_values, is_frame, numbers, take_rows
 
 Array = npt.NDArray[Any]
@@ -41,7 +43,7 @@ class Survey:
         """Columns that hold anything but numbers, somewhere."""
         self.blank: set[int] = set()
         """Columns that are missing in a whole tile, which then says nothing of their kind."""
-        self.counts: dict[int, pd.Series[int]] = {}
+        self.counts: dict[int, Counts] = {}
         self.sums: dict[int, list[tuple[float, int]]] = {}
 
     def add(self, table: Table) -> None:
@@ -65,19 +67,17 @@ class Survey:
                 self.missing.add(column)
             if present:
                 low[column], high[column] = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
-        self.low = low if self.low is None else np.fmin(self.low, low)
-        self.high = high if self.high is None else np.fmax(self.high, high)
+                if low[column] == 0 == high[column]:
+                    low[column], high[column] = zeros(numbers)
+        if self.low is not None and self.high is not None:
+            # Of two zeros the one with a sign is below the other.
+            low = np.where((low == self.low) & np.signbit(low), low, np.fmin(self.low, low))
+            high = np.where((high == self.high) & ~np.signbit(high), high, np.fmax(self.high, high))
+        self.low, self.high = low, high
 
     def _count(self, column: int, values: Array, words: bool) -> None:
-        try:
-            counts = pd.Series(values).value_counts(sort=False)
-        except TypeError as error:
-            raise DataError(f"X holds values that cannot be compared: {error}.") from error
-        known = self.counts.get(column)
-        # Nothing has no type, by which it could be added to something.
-        if known is not None and len(known):
-            counts = known.add(counts, fill_value=0) if len(counts) else known
-        self.counts[column] = counts
+        counts = self.counts.setdefault(column, Counts())
+        counts.add(values)
         if words and len(counts) > MOST_WORDS:
             raise DataError(
                 f"X has a column (number {column}) with more than {MOST_WORDS:,} distinct words: "
@@ -99,9 +99,9 @@ class Survey:
     def centre(self, how: str, column: int) -> Any:
         """Mean or mode of a column; its mode where it holds no numbers."""
         if column in self.counts and (how == "mode" or column not in self.numeric):
-            return mode_of(self.counts[column]) if len(self.counts[column]) else float("nan")
+            return self.counts[column].mode()
         if column in self.categorical and len(self.counts[column]):
-            return mode_of(self.counts[column])
+            return self.counts[column].mode()
         return mean_of(self.sums[column])
 
     def n_present(self, column: int) -> int:
@@ -137,15 +137,11 @@ def medians(read: Callable[[], Iterable[Table]], survey: Survey) -> dict[int, fl
 
 
 class TellingRows:
-    """A few rows that show each column in every category and, if asked for, at its ends."""
+    """A few rows that show each column in every category."""
 
-    def __init__(self, ends: bool) -> None:
-        self.ends = ends
-        """Whether columns of numbers are shown at their ends, and missing."""
+    def __init__(self) -> None:
         self.pieces: list[Table] = []
-        self.low: dict[int, float] = {}
-        self.high: dict[int, float] = {}
-        self.seen: dict[int, set[Any]] = {}
+        self.seen: dict[int, set[Hashable]] = {}
 
     def add(self, table: Table) -> None:
         """Look for telling rows in a tile."""
@@ -155,42 +151,21 @@ class TellingRows:
         )
         known = numbers(table)  # an array, where all columns are numbers
         for column in range(table.shape[1]):
-            values = column_numbers(known, column)
-            if values is None:
+            if column_numbers(known, column) is None:
                 rows |= self._words(table, column)
-            elif self.ends:
-                rows |= self._ends(column, values)
         self.pieces.append(take_rows(table, np.asarray(sorted(rows))))
 
-    def _ends(self, column: int, values: Array) -> set[int]:
-        rows: set[int] = set()
-        missing = np.isnan(values)
-        if missing.any() and None not in self.seen.setdefault(column, set()):
-            self.seen[column].add(None)
-            rows.add(int(missing.argmax()))
-        if missing.all():
-            return rows
-        low, high = int(np.nanargmin(values)), int(np.nanargmax(values))
-        if values[low] < self.low.get(column, np.inf):
-            self.low[column] = float(values[low])
-            rows.add(low)
-        if values[high] > self.high.get(column, -np.inf):
-            self.high[column] = float(values[high])
-            rows.add(high)
-        return rows
-
     def _words(self, table: Table, column: int) -> set[int]:
-        values = column_values(table, column)
-        try:
-            codes, found = pd.factorize(values, use_na_sentinel=False)
-        except TypeError as error:
-            raise DataError(f"X holds values that cannot be compared: {error}.") from error
-        first = np.unique(codes, return_index=True)[1]
+        first = first_of(numbered(column_of(table, column), lambda value: value))
+        values = column_values(take_rows(table, first), column)
         known = self.seen.setdefault(column, set())
-        keys = [None if pd.isna(word) else word for word in found]
-        new = [code for code, key in enumerate(keys) if key not in known]
-        known.update(keys)
-        return set(first[new].tolist())
+        rows = set()
+        for row, value in zip(first.tolist(), values, strict=True):
+            key = identity(value)
+            if key not in known:
+                known.add(key)
+                rows.add(row)
+        return rows
 
     @property
     def table(self) -> Table:

@@ -6,7 +6,7 @@ library that narwhals knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -22,6 +22,8 @@ Array = npt.NDArray[Any]
 Table = Any
 """np.ndarray | scipy.sparse.csc_array | nw.DataFrame"""
 
+UNUSABLE = (nw.Unknown, nw.Int128, nw.UInt128)
+"""Types of columns that NumPy has no counterpart for."""
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
@@ -36,9 +38,9 @@ def as_table(X: Any, argument: str = "X") -> Table:
         if sparse.dtype.kind != "f":
             raise DataError(f"{argument} must hold numbers; got dtype {sparse.dtype}.")
         return sparse
-    if isinstance(X, np.ma.MaskedArray):
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise DataError(
-            f"{argument} is a masked array, whose mask models do not see. Use X.filled(np.nan)."
+            f"{argument} is masked at some places, which models do not see. Use X.filled(np.nan)."
         )
     if isinstance(X, np.ndarray | list | tuple):
         array = _as_array(X, argument)
@@ -78,13 +80,23 @@ def as_table(X: Any, argument: str = "X") -> Table:
         twice = sorted({label for label in labels if labels.count(label) > 1})
         raise DataError(f"{argument} has column names that occur twice or more: {twice!r}.")
     for name, dtype in table.schema.items():
-        if dtype == nw.Unknown:
-            kind = getattr(table.get_column(name).to_native(), "dtype", dtype)
+        if dtype in UNUSABLE or (dtype == nw.String and _is_view(table, name)):
+            kind = dtype
+            if dtype == nw.Unknown:
+                kind = getattr(table.get_column(name).to_native(), "dtype", dtype)
             raise DataError(
                 f"{argument} has a column {name!r} of type {kind}, which cannot be used: convert "
-                "it to numbers, text or categories."
+                "it to numbers of at most 64 bits, text or categories."
             )
     return table
+
+
+def _is_view(table: Table, name: str) -> bool:
+    """Whether text lies in a layout of pyarrow that pyarrow cannot choose rows of."""
+    native = table.to_native()
+    return (
+        hasattr(native, "combine_chunks") and str(native.schema.field(name).type) == "string_view"
+    )
 
 
 def _as_array(values: Any, argument: str) -> Array:
@@ -92,6 +104,8 @@ def _as_array(values: Any, argument: str) -> Array:
         array = np.asarray(values)
     except ValueError as error:
         raise DataError(f"{argument} has rows of different lengths: {error}") from error
+    except Exception as error:  # of the owner of the values: a tensor that requires grad, say
+        raise DataError(f"{argument} cannot be made a NumPy array: {error}") from error
     # Files of other machines keep numbers the other way round, and pandas looks none of them up.
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder())
 
@@ -109,6 +123,18 @@ def to_native(table: Table) -> Any:
 def column_names(table: Table) -> tuple[str, ...] | None:
     """The user's names, where the table has any."""
     return tuple(map(str, table.columns)) if is_frame(table) else None
+
+
+def column_name(table: Table, position: int) -> Any:
+    """The name of one column of a frame: narwhals makes the list of all names anew."""
+    native = table.to_native()
+    if table.implementation.is_pandas_like():
+        return native.columns[position]
+    if table.implementation.is_polars():
+        return native.to_series(position).name
+    if table.implementation.is_pyarrow():
+        return native.field(position).name
+    return table.columns[position]
 
 
 def select_columns(table: Table, positions: Sequence[int]) -> Table:
@@ -130,7 +156,7 @@ def take_rows(table: Table, rows: Array | slice) -> Table:
 def column_values(table: Table, position: int) -> Array:
     """One column as a one-dimensional array (objects where it holds no numbers)."""
     if is_frame(table):
-        series = table.get_column(table.columns[position])
+        series = table.get_column(column_name(table, position))
         if is_number(series.dtype):
             return _missing_as_nan(series)
         words = series.to_pandas()
@@ -140,7 +166,11 @@ def column_values(table: Table, position: int) -> Array:
             values = np.where(pd.isna(values), np.nan, values)
         return values
     if sp.issparse(table):
-        return np.asarray(table[:, [position]].toarray()[:, 0])
+        # SciPy takes a column out a hundred times more slowly. Entries given twice add up.
+        own = slice(*table.indptr[position : position + 2])
+        values = np.zeros(table.shape[0], dtype=table.dtype)
+        np.add.at(values, table.indices[own], table.data[own])
+        return values
     return np.asarray(table[:, position])
 
 
@@ -153,7 +183,7 @@ def column_numbers(table: Table, position: int) -> Array | None:
     """A column as numbers; None where it holds anything else, or categories labelled by numbers."""
     if is_frame(table):
         # Not from the schema, which narwhals makes anew of all columns.
-        series = table.get_column(table.columns[position])
+        series = table.get_column(column_name(table, position))
         if not is_number(series.dtype) and not _holds_objects(series):
             return None
     column = column_values(table, position)
@@ -164,7 +194,13 @@ def column_numbers(table: Table, position: int) -> Array | None:
         isinstance(value, int | float | np.number | np.bool_) for value in column[~missing]
     ):
         return None
-    return np.where(missing, np.nan, column).astype(np.float64)
+    try:
+        return np.where(missing, np.nan, column).astype(np.float64)
+    except OverflowError as error:
+        raise DataError(
+            f"column {position} holds a whole number that is too large for a float: convert it to "
+            "text, or divide it."
+        ) from error
 
 
 def _holds_objects(series: Any) -> bool:
@@ -213,8 +249,10 @@ def reveal(reference: Table, table: Table, positions: Sequence[int], rows: Array
         shown = select_columns(table, positions)
         shown = shown if rows is None else shown[rows.tolist()]
         return block.with_columns(*(shown.get_column(name) for name in shown.columns))
-    if len(positions) == table.shape[1] and isinstance(table, np.ndarray):
-        return table.copy() if rows is None else table[rows]
+    if len(positions) == table.shape[1]:
+        if isinstance(table, np.ndarray):
+            return table.copy() if rows is None else table[rows]
+        return (table if rows is None else table[rows]).toarray(order="C")
     block = np.repeat(reference, m, axis=0)
     for position in positions:
         values = column_values(table, position)
@@ -226,9 +264,9 @@ def with_values(reference: Table, m: int, changes: Mapping[int, tuple[Array, Arr
     """`m` copies of the reference row, with values of some columns replaced in some rows."""
     if is_frame(reference):
         block = reference[[0] * m]
-        series = []
+        series, names = [], reference.columns
         for position, (rows, values) in changes.items():
-            name = reference.columns[position]
+            name = names[position]
             column = np.full(m, column_values(reference, position)[0], dtype=np.float64)
             column[rows] = values
             series.append(
@@ -242,47 +280,15 @@ def with_values(reference: Table, m: int, changes: Mapping[int, tuple[Array, Arr
     return block
 
 
-def distinct_rows(table: Table, positions: Sequence[int]) -> tuple[Array, Array] | None:
-    """Numbers of the distinct rows among some columns, and which of them each row equals.
-
-    None where looking for them would not pay: a sample of rows is mostly distinct already.
-    """
-    m = table.shape[0]
-    if m <= 1:
-        return None
-    sample = np.unique(np.linspace(0, m - 1, min(m, 1_024)).astype(np.intp))
-    if m > len(sample):
-        few = (column_values(table, position)[sample] for position in positions)
-        if _codes(few, len(sample) // 2) is None:
-            return None
-    codes = _codes((column_values(table, position) for position in positions), m // 2)
-    if codes is None:
-        return None
-    first = np.full(int(codes.max()) + 1, m, dtype=np.intp)
-    np.minimum.at(first, codes, np.arange(m))
-    return first, codes
-
-
-def _codes(columns: Iterable[Array], most: int) -> Array | None:
-    """Rows numbered by their values, missing being one; None when there are more than `most`."""
-    codes: Array | int = 0
-    for values in columns:
-        try:
-            own, found = pd.factorize(values, use_na_sentinel=False)
-        except TypeError as error:
-            raise DataError(f"X holds values that cannot be compared: {error}.") from error
-        codes, combined = pd.factorize(codes * max(len(found), 1) + own)
-        if len(combined) > most:
-            return None
-    return np.asarray(codes)
-
-
 def as_vector(values: Any, argument: str, length: int) -> Array:
     """One value per row, as an array."""
     if isinstance(values, pd.DataFrame | pd.Series):
         array = values.to_numpy()
     elif hasattr(values, "to_numpy") and type(values).__module__ != "pyarrow.lib":
-        array = np.asarray(values.to_numpy())
+        try:
+            array = np.asarray(values.to_numpy())
+        except Exception as error:  # of the owner of the values: whole numbers of 128 bits, say
+            raise DataError(f"{argument} cannot be made a NumPy array: {error}") from error
     elif isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(f"{argument} is masked at some rows: leave these rows out.")
     else:
@@ -292,6 +298,8 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
         raise ArgumentError(f"{argument} must hold one value per row; got {values!r}.")
     if array.dtype == np.float16:
         array = array.astype(np.float32)  # pandas looks nothing up in halves
+    elif array.dtype.char in "gG":
+        array = array.astype(array.dtype.char.replace("g", "d").replace("G", "D"))  # nor in more
     if len(array) != length:
         raise DataError(
             f"{argument} and X must have the same number of rows; {argument} has {len(array)} and "

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit.rows._table import Table, is_frame, take_rows
+from sfit.rows._distinct import first_of, keys, numbered
+from sfit.rows._table import Table, is_frame, is_number, take_rows
 
 Array = npt.NDArray[Any]
 
@@ -182,22 +183,38 @@ def every_tile(rows: Rows) -> Iterator[Tile]:
 
 
 def hash_table(digest: Any, table: Table) -> None:
-    """Add all values of a table to a digest."""
+    """Add all values of a table to a digest, told apart as a model may: by types and bits."""
     if is_frame(table):
         for name in table.columns:
-            digest.update(f"{name} {table.schema[name]}".encode())
-            column = table.get_column(name).to_pandas()
-            digest.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
+            digest.update(f"{name} ".encode())
+            hash_column(digest, table.get_column(name))
         return
     if not isinstance(table, np.ndarray):
         for piece in (table.data, table.indices, table.indptr):
             digest.update(np.ascontiguousarray(piece).tobytes())
         return
     digest.update(f"{table.dtype} {table.shape}".encode())
+    if table.dtype == object:
+        for column in table.reshape(len(table), -1).T:
+            hash_column(digest, column)
+        return
     for start in range(0, len(table), TILE_ROWS):
-        rows = table[start : start + TILE_ROWS]
-        if rows.dtype == object:
-            hashed = pd.util.hash_array(rows.ravel(), categorize=False)
-            digest.update(hashed.tobytes())
-        else:
-            digest.update(np.ascontiguousarray(rows).tobytes())
+        digest.update(np.ascontiguousarray(table[start : start + TILE_ROWS]).tobytes())
+
+
+def hash_column(digest: Any, column: Any) -> None:
+    """Add an array of objects, or a series of a frame, to a digest."""
+    native = column if isinstance(column, np.ndarray) else column.to_native()
+    dtype = native.type if hasattr(native, "type") else native.dtype
+    digest.update(f"{dtype} ".encode())
+    found = keys(column, repr)
+    for key in found:
+        digest.update(np.ascontiguousarray(key).tobytes())
+    if isinstance(dtype, pd.CategoricalDtype):
+        digest.update(repr(dtype.categories.tolist()).encode())
+    elif isinstance(column, np.ndarray) or not is_number(column.dtype):
+        # The keys of words are numbers in order of appearance: which words have them?
+        first = first_of(numbered(column, repr))
+        array = isinstance(column, np.ndarray)
+        for word in column[first] if array else column[first.tolist()].to_list():
+            digest.update(f"{type(word).__name__} {word!r} ".encode())

@@ -6,13 +6,12 @@ import zipfile
 
 import numpy as np
 import pytest
+from models.saved import missing, rows, save
 from numpy.testing import assert_array_equal
 
-from models.saved import missing, rows, save
+from sfit.cli.model_files import _formats, load_model
+from sfit.cli.model_files._keras_archive import FUNCTIONS, LAYERS, PROGRAMS
 from sfit.exceptions import ModelError
-from sfit.models import _files
-from sfit.models._files import load_model
-from sfit.models._keras_archive import FUNCTIONS, LAYERS, PROGRAMS
 
 if missing("keras"):
     pytest.skip(f"needs {', '.join(missing('keras'))}", allow_module_level=True)
@@ -315,7 +314,7 @@ def test_weights_that_promise_too_much(changed, monkeypatch, packed):
 
 def test_many_weights_that_promise_too_much_together(changed, monkeypatch):
     """The limit is for all arrays, not for each."""
-    monkeypatch.setattr(_files, "MOST_UNPACKED", 2**20)
+    monkeypatch.setattr(_formats, "MOST_UNPACKED", 2**20)
 
     def many(group):
         for number in range(2, 12):

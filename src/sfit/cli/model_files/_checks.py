@@ -1,0 +1,52 @@
+"""What a loaded model is made of, and whether each part is sound.
+
+Compiled code uses the arrays of a fitted model without looking: a number out of range reads or
+writes anywhere, and may do so unnoticed. Each check here is of arrays that scikit-learn, SciPy,
+LightGBM or XGBoost trust.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+CHECKS = {
+    "sklearn": "sfit.cli.model_files._sklearn_checks",
+    "lightgbm": "sfit.cli.model_files._booster_checks",
+    "xgboost": "sfit.cli.model_files._booster_checks",
+    "scipy": "sfit.cli.model_files._scipy_checks",
+}
+
+
+def check_part(part: Any) -> None:
+    """Refuse a part whose arrays compiled code would follow out of bounds."""
+    for owner in type(part).__mro__:
+        name = owner.__module__.partition(".")[0]
+        if name in CHECKS and sys.modules.get(name) is not None:
+            import_module(CHECKS[name]).check(part)
+            return
+
+
+def parts(model: Any) -> Iterator[Any]:
+    """All objects that a model holds, itself first, each once."""
+    left, seen = [model], {}
+    while left:
+        part = left.pop()
+        if id(part) in seen or isinstance(part, str | bytes | bytearray | int | float | type):
+            continue
+        seen[id(part)] = part  # kept, or another object could take its place
+        yield part
+        if isinstance(part, Mapping):
+            left.extend(part.keys())
+            left.extend(part.values())
+        elif isinstance(part, list | tuple | set | frozenset):
+            left.extend(part)
+        elif isinstance(part, np.ndarray):
+            if part.dtype.hasobject:
+                left.extend(part.ravel().tolist())
+        else:
+            left.extend(getattr(part, "__dict__", {}).values())

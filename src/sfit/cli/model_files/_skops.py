@@ -1,0 +1,82 @@
+"""skops files: types on sfit's list, and those that the user trusts."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from sfit.cli.model_files._libraries import library
+from sfit.cli.model_files._lightgbm_text import check_parameters
+from sfit.exceptions import ModelError
+
+# What skops does not trust by itself, and we do: classes (never functions, which could be called
+# with any argument) that hold a model's state. `_checks` looks at their arrays. scipy.stats is not
+# among them, because its distributions run text that they are given; nor are splines that no model
+# of scikit-learn holds.
+OUR_TYPES = (
+    "catboost.core.CatBoost",
+    "collections.OrderedDict",
+    "lightgbm.basic.Booster",
+    "lightgbm.sklearn.",
+    "scipy.interpolate._bsplines.BSpline",
+    "scipy.interpolate._interpolate.interp1d",
+    "scipy.sparse.",
+    "sklearn.",
+    "xgboost.core.Booster",
+    "xgboost.sklearn.",
+)
+NOT_OURS = ("sklearn.datasets.", "sklearn.externals.", "sklearn.utils._testing.")
+BOOSTERS = ("catboost", "lightgbm", "xgboost")
+
+
+def read_skops(path: Path, trust: Sequence[str]) -> Any:
+    """The model in a skops file."""
+    skops = library("skops.io", "skops")
+    found = skops.get_untrusted_types(file=path)
+    refused = [name for name in found if name not in trust and not _is_ours(name)]
+    if refused:
+        flags = " ".join(f"--trust {name}" for name in refused)
+        raise ModelError(
+            f"{str(path)!r} holds types that are not on sfit's list, and loading them runs their "
+            f"code: {', '.join(refused)}. If you trust them, add {flags}"
+        )
+    with zipfile.ZipFile(path) as archive:
+        _check_boosters(json.loads(archive.read("schema.json")))
+    return skops.load(path, trusted=found)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a type in a skops file is a class of a library that we take models from."""
+    if not name.startswith(OUR_TYPES) or name.startswith(NOT_OURS):
+        return False
+    module, _, attribute = name.rpartition(".")
+    try:
+        return isinstance(getattr(import_module(module), attribute, None), type)
+    except ImportError:
+        return False
+
+
+def _check_boosters(schema: Any) -> None:
+    """Look at the text of LightGBM models; no booster may be built from another file."""
+    for node in _nodes(schema):
+        built = node.get("__loader__") == "ConstructorFromReduceNode"
+        if built and str(node.get("__module__")).partition(".")[0] in BOOSTERS:
+            raise ValueError("a booster is not stored as its library does")
+        text = node.get("content")
+        if node.get("__loader__") == "JsonNode" and isinstance(text, str) and text[:5] == '"tree':
+            check_parameters(str(json.loads(text)))
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    left = [schema]
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            yield node
+            left.extend(node.values())
+        elif isinstance(node, list):
+            left.extend(node)

@@ -1,0 +1,22 @@
+"""A cut of `flips.py`: a flipped bit gives the same answer or one error, wherever it is."""
+
+import flips
+import pytest
+
+
+@pytest.mark.parametrize(("kind", "count"), [("checkpoint", 360), ("wal", 60), ("result", 400)])
+def test_flipped_bits(kind, count):
+    """Some of every region of a checkpoint, of its log, and of a stored result."""
+    ended, faults = flips.tried(kind, count, seed=0)
+    assert not faults
+    assert sum(sum(counts.values()) for counts in ended.values()) > 0.9 * count
+    assert sum(counts["refused"] for counts in ended.values())  # or nothing was damaged
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("kind", "count"), [("checkpoint", 6_000), ("wal", 2_000), ("result", 10_000)]
+)
+def test_thousands_of_flipped_bits(kind, count):
+    """The same, more often; `make flip` prints the figures."""
+    assert not flips.tried(kind, count, seed=1)[1]
