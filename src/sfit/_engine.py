@@ -128,14 +128,16 @@ def _pass(
     seen: list[list[Any]] = [[] for _ in asks]
     start = statistic.start(attempt)
     focus = [start] * len(asks)
-    # Counted in tasks of tiles, which are whole numbers, and shown as rows.
     bar = progress_bar(
-        total=n_tiles * len(tasks),
-        desc=label,
-        unit=" rows",
-        unit_scale=len(rows) / n_tiles / len(tasks),
-        shown=session.progress,
+        total=len(rows), desc=label, unit=" rows", unit_scale=True, shown=session.progress
     )
+    done = 0  # tasks of tiles: fractions of rows could add up to more than all rows
+
+    def advance(n_tasks: int) -> None:
+        nonlocal done
+        done += n_tasks
+        bar.update(len(rows) * done // (n_tiles * len(tasks)) - bar.n)
+
     # Where reading is work, a job is a stretch with all its tasks; otherwise it is one task. Few
     # questions have small tallies: more stretches at once keep workers from waiting.
     at_first = 1
@@ -150,7 +152,7 @@ def _pass(
                 numbers = stretches[number].numbers
                 stored = _recall(session, statistic, stage, numbers, tasks)
                 answers |= stored
-                bar.update(len(stored))
+                advance(len(stored))
                 missing = [k for k in range(len(tasks)) if (numbers[-1], k) not in stored]
                 together = [missing] if rows.read_once else [[k] for k in missing]
                 jobs += [(number, of_job) for of_job in together if of_job]
@@ -173,7 +175,7 @@ def _pass(
                             checkpoint.put(stage, tile, k, statistic.pack(tallies))
                 if checkpoint is not None:
                     checkpoint.commit()
-                bar.update(len(by_tile) * len(of_job))
+                advance(len(by_tile) * len(of_job))
             for tile, k in sorted(answers):
                 for i, tally in zip(tasks[k], answers[tile, k], strict=True):
                     seen[i].append(tally)

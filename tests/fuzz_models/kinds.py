@@ -51,5 +51,5 @@ def pick(rng: np.random.Generator, **choices: list[Any]) -> dict[str, Any]:
 
 
 def as_array(rows: Any) -> np.ndarray:
-    """Rows as doubles."""
-    return np.asarray(rows, dtype=np.float64)
+    """Rows as doubles, row by row in memory: torch rounds otherwise for other layouts."""
+    return np.array(rows, dtype=np.float64, order="C")

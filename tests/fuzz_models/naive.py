@@ -42,38 +42,53 @@ class Naive:
         rows = numbers[:, min(shown)] if shown else np.full(len(numbers), HIDDEN)
         key = (rows.tobytes(), shown)
         if key not in self.asked:
-            masked = {}
-            for position, name in enumerate(self.columns):
-                whole = self.columns[name]
-                if position in shown:
-                    masked[name] = whole.take(rows).reset_index(drop=True)
-                else:
-                    masked[name] = frozen(whole, self.reference[position], len(numbers))
-            self.asked[key] = self._predict(pd.DataFrame(masked))
+            self.asked[key] = self._predict(self._masked(rows, shown))
         return self.asked[key]
 
-    def _predict(self, table: pd.DataFrame) -> np.ndarray:
+    def _masked(self, rows: np.ndarray, shown: frozenset[int]) -> pd.DataFrame:
+        masked = {}
+        for position, name in enumerate(self.columns):
+            whole = self.columns[name]
+            if position in shown:
+                masked[name] = whole.take(rows).reset_index(drop=True)
+            else:
+                masked[name] = frozen(whole, self.reference[position], len(rows))
+        return pd.DataFrame(masked)
+
+    def _predict(self, table: pd.DataFrame | np.ndarray) -> np.ndarray:
         case = self.case
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
             if self.encoded:
-                answer = case.kind.predict(case.own[-1], table.to_numpy())
+                answer = case.kind.predict(case.own[-1], np.asarray(table))
             else:
-                answer = case.kind.predict(case.own, table.to_numpy() if case.as_array else table)
+                rows = np.asarray(table) if case.as_array else table
+                answer = case.kind.predict(case.own, rows)
         self.heard |= {str(warning.message) for warning in heard}
         values = np.asarray(answer)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         return values if values.dtype.kind == "f" else values.astype(float)
 
-    def noise(self, n: int) -> float:
-        """The largest difference between predicting n rows one at a time and in a batch."""
-        numbers = np.tile(np.arange(n)[:, None], (1, self.columns.shape[1]))
-        for position in self.hidden:
-            numbers[:, position] = HIDDEN
-        together = self.ask(numbers)
-        alone = np.concatenate([self.ask(numbers[row : row + 1]) for row in range(n)])
-        return float(np.max(np.abs(together.astype(float) - alone.astype(float))))
+    def noise(self, n: int) -> tuple[float, float]:
+        """The largest difference between predicting n rows one at a time and in a batch.
+
+        A batch of numbers is laid out in memory by rows and by columns, for which libraries of
+        linear algebra take other steps: the least and the largest difference of all layouts.
+        """
+        shown = frozenset(range(self.columns.shape[1])) - frozenset(self.hidden)
+        table = self._masked(np.arange(n), shown)
+        batches: list[Any] = [table]
+        if not self.case.kind.exact and all(dtype.kind in "biuf" for dtype in table.dtypes):
+            for order in ("C", "F"):
+                numbers = np.array(table.to_numpy(), order=order)
+                batches.append(pd.DataFrame(numbers, columns=table.columns, copy=False))
+        alone = np.concatenate([self._predict(table[row : row + 1]) for row in range(n)])
+        gaps = [
+            float(np.max(np.abs(self._predict(batch).astype(float) - alone.astype(float))))
+            for batch in batches
+        ]
+        return min(gaps), max(gaps)
 
     @property
     def hidden(self) -> list[int]:
@@ -197,21 +212,28 @@ def doubtful_rows(
 ) -> tuple[int, float]:
     """How many rows rounding could move over the threshold, and by how much it could move a delta.
 
-    A prediction p is known up to t = max(8 unit |p|, 4 e), the rounding rule's own tolerance. A
-    row is in doubt if moving its two predictions by t changes whether it counts: the losses at
-    p - 2 t and p + 2 t bracket delta = (1 - beta) base - full around 0; or delta is positive, and
-    the two predictions are within 3 t of each other, where they may count as the same or not.
+    A prediction p of a side is known up to t = 2 max(unit |p|, unit m, e), m the median of |p| over
+    the rows. Two predictions apart by less than half of the tolerance max(8 unit |p|, 4 e) count as
+    the same, and such a row is never in doubt. Up to twice the tolerance it is in doubt wherever
+    delta = (1 - beta) base - full may be above 0. Beyond, it is in doubt if moving its predictions
+    by t each, one output or all, could bring delta from one side of 0 to the other.
     """
     base, full = np.atleast_2d(base.T).T.astype(float), np.atleast_2d(full.T).T.astype(float)
-    t_base, t_full = (np.maximum(8 * unit * np.abs(p), 4 * e) for p in (base, full))
+    t_base, t_full = (_known_up_to(p, unit, e) for p in (base, full))
     middle_b, spread_b = _spread(losses, base, t_base)
     middle_f, spread_f = _spread(losses, full, t_full)
     delta = (1 - beta) * middle_b - middle_f
     moves = (1 - beta) * spread_b + spread_f + 4e-16 * (np.abs(middle_b) + np.abs(middle_f))
-    near = np.all(np.abs(base - full) <= 3 * np.maximum(t_base, t_full), axis=1)
-    # Counted as the same they are not positive: a doubt only where they might be otherwise.
-    doubtful = (np.abs(delta) <= moves) | (near & (delta > -moves))
-    return int(doubtful.sum()), float(moves.max())
+    same = np.maximum(8 * unit * np.maximum(np.abs(base), np.abs(full)), 4 * e)
+    # The output that is furthest apart decides; where the tolerance is 0 so must be the gap.
+    apart = np.max(np.abs(base - full) / np.where(same > 0, same, np.inf), axis=1)
+    doubtful = (np.abs(delta) <= moves) | ((apart <= 2.0) & (delta > -moves))
+    return int((doubtful & (apart >= 0.5)).sum()), float(moves.max())
+
+
+def _known_up_to(p: np.ndarray, unit: float, e: float) -> np.ndarray:
+    size = np.maximum(np.abs(p), np.median(np.abs(p)))
+    return 2 * np.maximum(unit * size, e)
 
 
 def _spread(losses: Any, p: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -221,6 +243,6 @@ def _spread(losses: Any, p: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.n
     furthest = np.zeros(len(p))
     moves: Sequence[np.ndarray] = [np.eye(p.shape[1])[k] for k in range(p.shape[1])]
     for move in [*moves, np.ones(p.shape[1])]:
-        for sign in (-2.0, 2.0):
+        for sign in (-1.0, 1.0):
             furthest = np.maximum(furthest, np.abs(losses(shape(p + sign * t * move)) - middle))
     return middle, furthest

@@ -41,6 +41,10 @@ def _module(rng: np.random.Generator, X: Any, outputs: int, double: bool) -> Any
     rows = torch.from_numpy(as_array(X)).to(torch.float64 if double else torch.float32)
     with torch.no_grad():
         first = next(layer for layer in layers if isinstance(layer, nn.Linear))
+        if rng.uniform() < 0.4:
+            # Powers of two, few of them: sums that are not rounded, beside inputs that are.
+            first.weight.copy_(torch.sign(first.weight) * 2.0 ** torch.round(first.weight * 3))
+            first.weight *= torch.rand_like(first.weight) < 0.5
         if isinstance(layers[0], nn.Linear) and first.bias is not None and rng.uniform() < 0.5:
             # As training would: what columns far from zero add is taken away again.
             first.bias -= (first.weight @ rows.mean(dim=0)).to(first.bias.dtype)

@@ -146,25 +146,22 @@ def given_row(reference: Any, table: Table, labels: Sequence[str]) -> Given | No
 
 
 def match_reference(encoded: Table, reference: Table) -> Table:
-    """Give a frame the dtypes of its reference: the mean of whole numbers is a fraction.
-
-    Objects stay what they are: a model may tell None from NaN, or True from 1.
-    """
+    """Give a frame the dtypes of its reference: the mean of whole numbers is a fraction."""
     if not is_frame(encoded):
         return encoded
     own, wanted = encoded.schema, reference.schema
     changed = [
         nw.col(name).cast(wanted[name])
         for name in own
-        if own[name] != wanted[name] and not _holds_objects(encoded.get_column(name))
+        if own[name] != wanted[name] and not _holds_any(name, encoded, reference)
     ]
     return encoded.with_columns(*changed) if changed else encoded
 
 
-def _holds_objects(series: Any) -> bool:
-    """Whether a column is one of pandas that may hold anything."""
-    native = series.to_native()
-    return isinstance(native, pd.Series) and native.dtype == object
+def _holds_any(name: str, *tables: Table) -> bool:
+    """Whether a column may hold anything in both tables: one value does not make it words."""
+    natives = (table.get_column(name).to_native() for table in tables)
+    return all(str(getattr(native, "dtype", "")) == "object" for native in natives)
 
 
 def _is_scalar(reference: Any) -> bool:
@@ -241,7 +238,8 @@ def with_reference(
         category = position in categorical and not dtype.is_numeric()
         if not category and (is_number(dtype) or column_numbers(table, position) is not None):
             number = _as_float(value, name)
-            if _holds_objects(table.get_column(name)):
+            if _holds_any(name, table):
+                # A number does not turn them into floats: a model may tell None from NaN.
                 made = pd.Series([value], name=name, dtype=object)
                 series.append(nw.from_native(made, series_only=True))
                 continue

@@ -56,9 +56,9 @@ one in so many of a short tile. More than `CROWD` are too many, counted in a win
 wider, to make the estimate steady.
 """
 
-LARGEST_ERROR, ROUNDING_POWER = 1e-4, 0.4
-"""No row's error may be a larger share of the effect than this, nor than this power of the rounding
-unit: 6e-7 in double precision. A wrong structure is further from the model.
+ROUNDING_POWER = 0.4
+"""No row's error may be a larger share of the effect than this power of the rounding unit: 6e-7 in
+double precision, 2e-3 in single. A wrong structure is further from the model.
 """
 
 
@@ -81,10 +81,13 @@ class Precision:
         Those of every row, to see that the structure is right; and their mean, for the counts.
         `usual` is the usual size of a prediction.
         """
-        largest = min(LARGEST_ERROR, self.unit**ROUNDING_POWER)
         flipped = FLIPPED * np.where(mean > ROUNDINGS * self.unit * usual, TOGETHER, 1.0)
         few = flipped * mean <= self.share * effects.min(axis=1)
-        return np.asarray((errors <= largest * effects).all(axis=(1, 2)) & few.all(axis=1))
+        return np.asarray(self.is_right(errors, effects) & few.all(axis=1))
+
+    def is_right(self, errors: Array, effects: Array) -> Array:
+        """Whether the error of no row is beyond rounding."""
+        return np.asarray((errors <= self.unit**ROUNDING_POWER * effects).all(axis=(1, 2)))
 
 
 def repeats(
@@ -217,8 +220,7 @@ def _agrees(
         return False
     effects = _effects(base, theirs, precision)
     # Beside what all columns together do, counts are not at stake: the structure is.
-    largest = min(LARGEST_ERROR, precision.unit**ROUNDING_POWER)
-    return bool((np.abs(ours - theirs) <= largest * effects).all())
+    return bool(precision.is_right(np.abs(ours - theirs), effects).all())
 
 
 def _effects(base: Array, full: Array, precision: Precision) -> Array:
