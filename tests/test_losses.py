@@ -394,3 +394,22 @@ def test_numbers_in_objects_are_numbers():
     assert (losses.dtype, losses.tolist()) == (np.float64, [1.0, 2.5])
     for name in ("auto", *LOSSES, np.hypot):
         check_loss(name)
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "squared_error", "poisson"])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_the_type_of_y_does_not_round_the_losses(loss, dtype):
+    """Predictions in single precision may differ by less than a y of that type can show."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 1))
+    y = rng.integers(200, 250, size=400).astype(dtype)
+
+    def model(rows):
+        return (1 + 1e-5 * np.asarray(rows)[:, 0]).astype(np.float32)
+
+    own, doubles = (
+        sfit.feature_significance(model, X, target, loss=loss, beta=0, reference=0)
+        for target in (y, y.astype(float))
+    )
+    assert own == doubles
+    assert own.tests[0].n_positive > 100

@@ -7,9 +7,10 @@ from hashlib import blake2b
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures
 
 import sfit
 from sfit.rows import as_table, distinct_rows, hash_table
@@ -320,3 +321,51 @@ def test_digests_of_other_libraries():
     assert digest(frames[0]) == digest(pl.DataFrame({"a": [0.0, 1.0]}))
     words = [pl.DataFrame({"a": column}) for column in (["u", "v"], ["v", "u"], ["u", "w"])]
     assert len({digest(frame) for frame in words}) == 3
+
+
+@pytest.mark.parametrize("reference", ["mean", "median", 0.5, {"u": 2.0}])
+def test_a_number_as_reference_leaves_objects_as_they_are(reference):
+    """The model sees None, True and 1, not the floats that their mean was computed from."""
+    rng = np.random.default_rng(5)
+    values = [1, True, None, float("nan"), 2.0]
+    column = pd.Series([values[k] for k in rng.integers(5, size=300)], dtype=object)
+    rows = pd.DataFrame({"u": column, "v": rng.normal(size=300)})
+    worth = {"int": 0.0, "bool": 1.0, "NoneType": 2.0, "float": 3.0}
+
+    def model(frame):
+        assert frame["u"].dtype == object
+        kinds = [worth[type(value).__name__] for value in frame["u"]]
+        return np.asarray(kinds) + np.asarray(frame["v"], dtype=float)
+
+    y = model(rows)
+    result = sfit.feature_significance(model, rows, y, reference=reference, beta=0)
+    frozen = rows.assign(v=0.0)
+    frozen["u"] = pd.Series([0.5] * 300, dtype=object)  # a float, whatever its value
+    if reference in ("mean", "median") or isinstance(reference, dict):
+        frozen["v"] = getattr(rows["v"], "median" if reference == "median" else "mean")()
+    else:
+        frozen["v"] = reference
+    base = np.abs(y - model(frozen))
+    improved = np.abs(y - model(frozen.assign(u=rows["u"]))) < base - 1e-9
+    assert result.tests[0].n_positive == improved.sum()
+
+
+def test_missing_values_of_two_kinds_behind_a_pipeline_that_runs_as_a_whole():
+    """A mean of the column must not make NaN of None: the encoder has a category for each."""
+    rng = np.random.default_rng(6)
+    values = [None, float("nan"), 1.0]
+    column = pd.Series([values[k] for k in rng.integers(3, size=400)], dtype=object)
+    rows = pd.DataFrame({"u": column, "v": rng.normal(size=400), "w": rng.normal(size=400)})
+    is_none = np.array([value is None for value in rows["u"]])
+    y = 3.0 * is_none + rows["v"] * rows["w"]
+    pipe = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["u"]), (PolynomialFeatures(2), ["v", "w"])),
+        LinearRegression(),
+    ).fit(rows, y)
+    result = sfit.feature_significance(pipe, rows, y, reference={"u": 1.0, "v": 0.0, "w": 0.0})
+    assert result.settings.space == "original"
+    masked = rows.assign(v=0.0, w=0.0)
+    base = np.abs(y - pipe.predict(masked.assign(u=pd.Series([1.0] * 400, dtype=object))))
+    full = np.abs(y - pipe.predict(masked))
+    assert result.tests[0].n_positive == (full < 0.99 * base).sum()
+    assert result.tests[0].n_positive > 100

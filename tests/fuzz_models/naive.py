@@ -70,11 +70,12 @@ class Naive:
             values = values[:, 0]
         return values if values.dtype.kind == "f" else values.astype(float)
 
-    def noise(self, n: int) -> tuple[float, float]:
+    def noise(self, n: int) -> tuple[float, float, float, float]:
         """The largest difference between predicting n rows one at a time and in a batch.
 
         A batch of numbers is laid out in memory by rows and by columns, for which libraries of
-        linear algebra take other steps: the least and the largest difference of all layouts.
+        linear algebra take other steps: the least and the largest difference of all layouts. Then
+        the largest prediction, and the rounding unit of its type.
         """
         shown = frozenset(range(self.columns.shape[1])) - frozenset(self.hidden)
         table = self._masked(np.arange(n), shown)
@@ -88,7 +89,8 @@ class Naive:
             float(np.max(np.abs(self._predict(batch).astype(float) - alone.astype(float))))
             for batch in batches
         ]
-        return min(gaps), max(gaps)
+        unit = float(np.finfo(alone.dtype).eps)
+        return min(gaps), max(gaps), float(np.max(np.abs(alone))), unit
 
     @property
     def hidden(self) -> list[int]:

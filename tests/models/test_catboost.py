@@ -245,3 +245,26 @@ def test_refusals_and_remedies():
         as_view(model)
     model = cb.CatBoostClassifier(**SMALL, loss_function="MultiClassOneVsAll").fit(X, THREE)
     assert "function_model" in as_view(model).remedy
+
+
+@pytest.mark.parametrize("beyond", [np.inf, 1e300])
+@pytest.mark.filterwarnings("error")
+def test_values_beyond_the_largest_float_are_on_the_side_of_missing_ones(beyond):
+    """With nan_mode="Max" the split of missing values has the largest float as its threshold.
+
+    Such values are rare, so the rows on which a route is verified hold none.
+    """
+    rng = np.random.default_rng(3)
+    rows = np.where(rng.uniform(size=(2_000, 1)) < 0.4, np.nan, rng.normal(size=(2_000, 1)))
+    y = np.where(np.isnan(rows[:, 0]), 3.0, 0.0) + 0.1 * rng.normal(size=2_000)
+    model = cb.CatBoostRegressor(**SMALL, nan_mode="Max").fit(rows, y)
+    assert np.float32(np.finfo(np.float32).max) in as_view(model).structure.threshold
+    rows = rows.copy()  # CatBoost has made them read-only
+    rows[7:2_000:13] = beyond
+    y[7:2_000:13] = 3.0
+    fast, slow = (
+        sfit.feature_significance(model, rows, y, reference=[0.0], fast=fast)
+        for fast in (True, False)
+    )
+    assert fast.run["stages"][0]["route"] == "cells"
+    assert fast.table.equals(slow.table)

@@ -56,6 +56,11 @@ one in so many of a short tile. More than `CROWD` are too many, counted in a win
 wider, to make the estimate steady.
 """
 
+NO_CROWD = 1e-4
+"""At an error so small, as a share of the largest that passes, only a crowd ten thousand times as
+dense as usual would matter: it is not looked for. In double precision this is the rule.
+"""
+
 ROUNDING_POWER = 0.4
 """No row's error may be a larger share of the effect than this power of the rounding unit: 6e-7 in
 double precision, 2e-3 in single. A wrong structure is further from the model.
@@ -167,13 +172,16 @@ def _wrong(
     # Where all of the few rows agree to the bit, another may still differ by a rounding unit.
     mean = np.maximum(errors.mean(axis=1), precision.unit * sizes.max(axis=1) / len(sample))
     wrong = ~precision.are_small(errors, mean, effects, _usual(view, sizes, tile))
+    # Where no row counts, as by an ignored feature, none is next to counting either.
+    near = mean > NO_CROWD * precision.share * effects.min(axis=1)
+    doubtful: list[int] = np.flatnonzero(~wrong & near.any(axis=1)).tolist()
     many = _rows(tile, min(CROWD_ROWS, max(VERIFIED_ROWS, len(tile) // CROWD_SHARE)))
-    # Where no row counts, as by an ignored feature, none is next to counting.
-    counted = ~wrong & np.isfinite(effects).all(axis=(1, 2))
-    for k in np.flatnonzero(counted).tolist():
-        before, behind = (functions[side](many).by_row() for side in _sides(contrasts[k]))
-        wrong[k] = _is_crowded(before, behind, float(mean[k].max()), precision)
-    return wrong
+    bases = {side: functions[side](many).by_row() for side in {contrasts[k].base for k in doubtful}}
+    for k in doubtful:
+        shown = functions[contrasts[k].full](many).by_row()
+        error = float(mean[k].max())
+        wrong[k] = _is_crowded(bases[contrasts[k].base], shown, error, precision)
+    return np.asarray(wrong)
 
 
 def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
