@@ -75,16 +75,21 @@ class Precision:
         """The share of the rows that may be counted otherwise: at least one row."""
         return max(SHARE_OF_ROWS, 1 / self.n)
 
-    def are_small(self, errors: Array, mean: Array, effects: Array, usual: float) -> Array:
+    def are_small(
+        self, errors: Array, mean: Array, effects: Array, sizes: Array, usual: float
+    ) -> Array:
         """Whether errors are small beside effects: (contrasts, rows, outputs) -> contrasts.
 
         Those of every row, to see that the structure is right; and their mean, for the counts.
-        `usual` is the usual size of a prediction.
+        `sizes` are those of the predictions, and `usual` is what is usual of them. Where no row
+        counts no count can be wrong, but the losses are still reported: an error must then be small
+        beside the prediction.
         """
         largest = min(LARGEST_ERROR, self.unit**ROUNDING_POWER)
+        beside = np.where(np.isinf(effects), np.maximum(sizes, usual), effects)
         flipped = FLIPPED * np.where(mean > ROUNDINGS * self.unit * usual, TOGETHER, 1.0)
         few = flipped * mean <= self.share * effects.min(axis=1)
-        return np.asarray((errors <= largest * effects).all(axis=(1, 2)) & few.all(axis=1))
+        return np.asarray((errors <= largest * beside).all(axis=(1, 2)) & few.all(axis=1))
 
 
 def repeats(
@@ -163,7 +168,7 @@ def _wrong(
     sizes = np.abs(known[full])
     # Where all of the few rows agree to the bit, another may still differ by a rounding unit.
     mean = np.maximum(errors.mean(axis=1), precision.unit * sizes.max(axis=1) / len(sample))
-    wrong = ~precision.are_small(errors, mean, effects, _usual(view, sizes, tile))
+    wrong = ~precision.are_small(errors, mean, effects, sizes, _usual(view, sizes, tile))
     many = _rows(tile, min(CROWD_ROWS, max(VERIFIED_ROWS, len(tile) // CROWD_SHARE)))
     # Where no row counts, as by an ignored feature, none is next to counting.
     counted = ~wrong & np.isfinite(effects).all(axis=(1, 2))
