@@ -268,3 +268,27 @@ def test_a_structure_of_another_library_needs_no_types():
     plain = Dense(((np.ones((1, 1)), np.zeros(1), "identity"),), "identity")
     assert plain.input_dtype is None
     assert plain.dtype is None
+
+
+def test_where_no_row_counts_the_losses_are_still_the_models():
+    """Single precision sees one value of a column of a billion: no count is at stake there.
+
+    But normalising that value loses all digits, and the losses that are reported show it.
+    """
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(5)
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 8))
+    X[:, 0] = 1e9 + 0.02 * X[:, 0]
+    net = torch.nn.Sequential(
+        torch.nn.BatchNorm1d(8, momentum=None), torch.nn.Linear(8, 3), torch.nn.Tanh(),
+        torch.nn.Linear(3, 1),
+    )  # fmt: skip
+    with torch.no_grad():
+        net.train()(torch.from_numpy(X).float())
+    y = net.eval()(torch.from_numpy(X).float()).detach().numpy()[:, 0] + 0.3 * rng.normal(size=300)
+    fast, slow, _ = both(net, X, y, beta=0.1, always_on=["x1"])
+    assert slow.tests[0].n_positive == 0
+    for a, b in zip(fast.tests, slow.tests, strict=True):
+        assert a.n_positive == b.n_positive
+        assert a.statistic == pytest.approx(b.statistic, rel=2e-4)

@@ -110,7 +110,7 @@ def draw_case(seed: int, number: int, folder: Path) -> Case:
         form = "pandas"
     hard = kind.hard and classes is not None and not hasattr(model, "predict_proba")
     options = draw_options(rng, [str(column) for column in test], task, hard)
-    rows, passed_y, passed_by, frame = as_form(form, rng, test, y, by, folder)
+    rows, passed_y, passed_by, frame = as_form(form, rng, test, y, by, folder, name == "pipeline")
     options["reference"] = draw_reference(rng, frame, train, by_position=form != "shuffled")
     stored = form in ("parquet", "frames")
     tile = int(rng.choice([16, 50, 200])) if rng.uniform() < (0.8 if stored else 0.3) else None

@@ -246,9 +246,10 @@ def check_reference(naive: Naive) -> list[str]:
 
 
 def _mode(values: np.ndarray) -> float:
-    counted = Counter(values.tolist())
+    """The most frequent value, by its bits: -0.0 is not 0.0."""
+    counted = Counter((value, math.copysign(1.0, value)) for value in values.tolist())
     most = max(counted.values())
-    return min(value for value, count in counted.items() if count == most)
+    return min(value for (value, _), count in counted.items() if count == most)
 
 
 def _parts(case: Case) -> list[tuple[Any, np.ndarray]]:

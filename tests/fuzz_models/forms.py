@@ -34,7 +34,13 @@ def possible_forms(frame: pd.DataFrame, named: bool, any_form: bool) -> list[str
 
 
 def as_form(
-    form: str, rng: np.random.Generator, frame: pd.DataFrame, y: Any, by: Any, folder: Path
+    form: str,
+    rng: np.random.Generator,
+    frame: pd.DataFrame,
+    y: Any,
+    by: Any,
+    folder: Path,
+    pipeline: bool,
 ) -> tuple[Any, Any, Any, pd.DataFrame]:
     """Rows, target and parts as they are passed, and the frame that holds the very same values."""
     if form == "pandas":
@@ -44,6 +50,10 @@ def as_form(
     if form == "polars":
         import polars
 
+        if pipeline:
+            # scikit-learn itself takes other steps for narrow numbers of polars than of pandas.
+            wide = {name: float for name in frame if frame[name].dtype.kind in "biuf"}
+            frame = frame.astype(wide)
         return polars.from_pandas(frame, nan_to_null=False), y, by, frame
     if form == "pyarrow":
         import pyarrow

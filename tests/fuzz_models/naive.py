@@ -79,18 +79,18 @@ class Naive:
         """
         shown = frozenset(range(self.columns.shape[1])) - frozenset(self.hidden)
         table = self._masked(np.arange(n), shown)
-        batches: list[Any] = [table]
+        layouts: list[Any] = [table]
         if not self.case.kind.exact and all(dtype.kind in "biuf" for dtype in table.dtypes):
             for order in ("C", "F"):
                 numbers = np.array(table.to_numpy(), order=order)
-                batches.append(pd.DataFrame(numbers, columns=table.columns, copy=False))
-        alone = np.concatenate([self._predict(table[row : row + 1]) for row in range(n)])
-        gaps = [
-            float(np.max(np.abs(self._predict(batch).astype(float) - alone.astype(float))))
-            for batch in batches
-        ]
-        unit = float(np.finfo(alone.dtype).eps)
-        return min(gaps), max(gaps), float(np.max(np.abs(alone))), unit
+                layouts.append(pd.DataFrame(numbers, columns=table.columns, copy=False))
+        batches = [self._predict(batch) for batch in layouts]
+        gaps = []
+        for layout in layouts[:2]:
+            alone = np.concatenate([self._predict(layout[row : row + 1]) for row in range(n)])
+            gaps += [float(np.max(np.abs(batch.astype(float) - alone))) for batch in batches]
+        unit = float(np.finfo(batches[0].dtype).eps)
+        return min(gaps), max(gaps), float(np.max(np.abs(batches[0]))), unit
 
     @property
     def hidden(self) -> list[int]:
@@ -177,7 +177,8 @@ def encode(head: Any, frame: pd.DataFrame) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = head.transform(frame.copy())
-    return np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=float)
+    made = np.asarray(made.toarray() if hasattr(made, "toarray") else made)
+    return made if made.dtype.kind == "f" else made.astype(float)
 
 
 def mixes_freely(head: Any, frame: pd.DataFrame, encoded: np.ndarray, origin: list[int]) -> bool:

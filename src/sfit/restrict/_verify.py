@@ -80,15 +80,20 @@ class Precision:
         """The share of the rows that may be counted otherwise: at least one row."""
         return max(SHARE_OF_ROWS, 1 / self.n)
 
-    def are_small(self, errors: Array, mean: Array, effects: Array, usual: float) -> Array:
+    def are_small(
+        self, errors: Array, mean: Array, effects: Array, sizes: Array, usual: float
+    ) -> Array:
         """Whether errors are small beside effects: (contrasts, rows, outputs) -> contrasts.
 
         Those of every row, to see that the structure is right; and their mean, for the counts.
-        `usual` is the usual size of a prediction.
+        `sizes` are those of the predictions, and `usual` is what is usual of them. Where no row
+        counts no count can be wrong, but the losses are still reported: an error must then be small
+        beside the prediction.
         """
+        beside = np.where(np.isinf(effects), np.maximum(sizes, usual), effects)
         flipped = FLIPPED * np.where(mean > ROUNDINGS * self.unit * usual, TOGETHER, 1.0)
         few = flipped * mean <= self.share * effects.min(axis=1)
-        return np.asarray(self.is_right(errors, effects) & few.all(axis=1))
+        return np.asarray(self.is_right(errors, beside) & few.all(axis=1))
 
     def is_right(self, errors: Array, effects: Array) -> Array:
         """Whether the error of no row is beyond rounding."""
@@ -171,7 +176,7 @@ def _wrong(
     sizes = np.abs(known[full])
     # Where all of the few rows agree to the bit, another may still differ by a rounding unit.
     mean = np.maximum(errors.mean(axis=1), precision.unit * sizes.max(axis=1) / len(sample))
-    wrong = ~precision.are_small(errors, mean, effects, _usual(view, sizes, tile))
+    wrong = ~precision.are_small(errors, mean, effects, sizes, _usual(view, sizes, tile))
     # Where no row counts, as by an ignored feature, none is next to counting either.
     near = mean > NO_CROWD * precision.share * effects.min(axis=1)
     doubtful: list[int] = np.flatnonzero(~wrong & near.any(axis=1)).tolist()
