@@ -55,6 +55,10 @@ FLIP ?= --count 6000
 flip: $(VENV)/.installed ## one flipped bit in checkpoints and stored results, thousands of times
 	$(VENV)/bin/python tests/flips.py $(FLIP)
 
+FUZZ_MODELS ?= --seconds 3600
+fuzz-models: $(VENV)/.installed ## an hour of random models and odd values: fast=True, fast=False and a naive loop
+	PYTHONPATH=tests $(VENV)/bin/python -m fuzz_models $(FUZZ_MODELS)
+
 SOAK ?= --seconds 3600
 soak: $(VENV)/.installed ## an hour of random tests of random models
 	$(VENV)/bin/python tests/soak.py $(SOAK)

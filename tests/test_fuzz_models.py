@@ -20,7 +20,7 @@ from sfit.rows import _ranges, column_values
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # `run_case` looks through the warnings itself
 
-SEED, ROUNDS = 18, 8
+SEED, ROUNDS = 18, 7
 
 
 @pytest.mark.parametrize("kind", KINDS)
