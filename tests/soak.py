@@ -29,25 +29,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import joblib
 import numpy as np
 import pandas as pd
+from fuzz_models.case import KINDS, is_installed
+from fuzz_models.kinds import CannotFitError
 from scipy.stats import binom
-from sklearn.compose import make_column_transformer
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import sfit
-from sfit.exceptions import BetaError, DataError, SFITWarning
+from sfit.exceptions import BetaError, DataError, ModelError, SFITWarning
 
 LIBRARIES_OWN = (
     "__array__ implementation doesn't accept",  # Keras on torch, on NumPy 2
@@ -57,10 +44,7 @@ LIBRARIES_OWN = (
 """How warnings begin that libraries make of their own doings, whoever calls them. Known by their
 text: a filter would not last, since forests in threads set the filters of warnings.
 """
-TAKE_MISSING = ("histogram", "lightgbm", "xgboost", "catboost", "function")
-NO_RANDOM_COPIES = ("function", "neighbours", "onnx")
-ROUNDED = ("linear", "pipeline", "network", "torch", "skorch", "keras", "onnx")
-"""Computed anew by the fast routes, in other steps than the model's own."""
+NO_RANDOM_COPIES = ("function", "distances", "combined", "onnx")
 SINGLE = ("torch", "skorch", "keras", "onnx")
 """Computed in single precision by their libraries."""
 
@@ -121,197 +105,13 @@ def as_kind(kind, X, y, folder):
 # --- models -------------------------------------------------------------------------------
 
 
-def scikit(regressor, classifier):
-    """How a pair of scikit-learn's models is fitted."""
-
-    def fit(X, y, labels, seed):
-        model = regressor() if labels is None else classifier()
-        if "random_state" in model.get_params():
-            model.set_params(random_state=seed)
-        return model.fit(X, y if labels is None else labels)
-
-    return fit
-
-
-def a_pipeline(X, y, labels, seed):
-    """Tested on the original columns: some encoded, some scaled."""
-    few = [j for j in range(X.shape[1]) if len(np.unique(X[:, j])) < 8]
-    head = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), few),
-        remainder=StandardScaler(),
-    )
-    last = LinearRegression() if labels is None else LogisticRegression()
-    return make_pipeline(head, last).fit(X, y if labels is None else labels)
-
-
-def a_function(X, y, labels, seed):
-    """A plain function, with an interaction and steps; takes missing values."""
-    rng = np.random.default_rng(seed)
-    weights = rng.normal(size=X.shape[1])
-
-    def values(rows):
-        rows = np.nan_to_num(np.asarray(rows, dtype=float), posinf=0, neginf=0)
-        return np.round(np.tanh(rows) @ weights + np.tanh(rows[:, 0] * rows[:, -1]), 3)
-
-    if labels is None:
-        return values
-    classes = np.unique(labels)
-
-    def probabilities(rows):
-        scores = np.exp(np.outer(values(rows), np.linspace(-1, 1, len(classes))))
-        return scores / scores.sum(axis=1, keepdims=True)
-
-    return sfit.models.function_model(probabilities, "classification", classes)
-
-
-def a_lightgbm(X, y, labels, seed):
-    import lightgbm
-
-    settings = {"n_estimators": 10, "min_child_samples": 2, "n_jobs": 1, "verbose": -1}
-    owner = lightgbm.LGBMRegressor if labels is None else lightgbm.LGBMClassifier
-    return owner(**settings, random_state=seed).fit(X, y if labels is None else labels)
-
-
-def an_xgboost(X, y, labels, seed):
-    import xgboost
-
-    settings = {"n_estimators": 10, "max_depth": 3, "n_jobs": 1, "random_state": seed}
-    if labels is None:
-        return xgboost.XGBRegressor(**settings).fit(X, y)
-    return xgboost.XGBClassifier(**settings).fit(X, labels)
-
-
-def a_catboost(X, y, labels, seed):
-    import catboost
-
-    settings = {"iterations": 10, "depth": 3, "thread_count": 1, "verbose": 0}
-    owner = catboost.CatBoostRegressor if labels is None else catboost.CatBoostClassifier
-    model = owner(**settings, random_seed=seed, allow_writing_files=False)
-    return model.fit(X, y if labels is None else labels)
-
-
-def a_module(width, outputs, seed):
-    """Flat or deep, with every activation that a route knows, and one at the end of some."""
-    import torch
-
-    torch.manual_seed(seed)
-    torch.set_num_threads(1)
-    nn = torch.nn
-    bend = [nn.ReLU, lambda: nn.LeakyReLU(0.1), nn.Tanh][seed % 3]
-    layers = [nn.Linear(width, 8), bend()]
-    if seed % 2:
-        layers += [nn.Linear(8, 6), nn.BatchNorm1d(6), bend(), nn.Dropout(0.5)]
-    layers.append(nn.Linear(6 if seed % 2 else 8, outputs))
-    return (
-        nn.Sequential(*layers, nn.ReLU())
-        if seed % 5 == 0 and outputs == 1
-        else nn.Sequential(*layers)
-    )
-
-
-def a_torch(X, y, labels, seed):
-    """Not trained: random weights use every column."""
-    outputs = 1 if labels is None else len(np.unique(labels))
-    module = a_module(X.shape[1], outputs, seed)
-    if labels is None:
-        import torch
-
-        return torch.nn.Sequential(module, torch.nn.Flatten(0))
-    return sfit.models.torch_model(module, "logits", classes=np.unique(labels))
-
-
-def a_skorch(X, y, labels, seed):
-    import skorch
-    import torch
-
-    outputs = 1 if labels is None else len(np.unique(labels))
-    module = a_module(X.shape[1], outputs, seed)
-    settings = {"max_epochs": 1, "verbose": 0, "train_split": None, "lr": 1e-9}
-    rows = X.astype(np.float32)
-    if labels is None:
-        return skorch.NeuralNetRegressor(module, **settings).fit(rows, y[:, None].astype("f4"))
-    owner = skorch.NeuralNetClassifier(module, criterion=torch.nn.CrossEntropyLoss, **settings)
-    return owner.fit(rows, labels.astype(np.int64))
-
-
-def a_keras(X, y, labels, seed):
-    import keras
-
-    keras.utils.set_random_seed(seed)
-    last = (
-        keras.layers.Dense(1)
-        if labels is None
-        else keras.layers.Dense(len(np.unique(labels)), activation="softmax")
-    )
-    shape = keras.Input((X.shape[1],))
-    return keras.Sequential([shape, keras.layers.Dense(8, activation="relu"), last])
-
-
-def an_onnx(X, y, labels, seed):
-    import skl2onnx
-
-    model = scikit(LinearRegression, LogisticRegression)(X, y, labels, seed)
-    head = X[:1].astype(np.float32)
-    options = None if labels is None else {"zipmap": False}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return skl2onnx.to_onnx(model, head, options=options).SerializeToString()
-
-
-MODELS = {
-    "linear": (scikit(LinearRegression, LogisticRegression), ()),
-    "network": (
-        scikit(
-            lambda: MLPRegressor(hidden_layer_sizes=(6,), max_iter=20),
-            lambda: MLPClassifier(hidden_layer_sizes=(6,), max_iter=20),
-        ),
-        (),
-    ),
-    "tree": (
-        scikit(
-            lambda: DecisionTreeRegressor(max_depth=5), lambda: DecisionTreeClassifier(max_depth=5)
-        ),
-        (),
-    ),
-    "forest": (
-        scikit(
-            lambda: RandomForestRegressor(8, max_depth=6),
-            lambda: RandomForestClassifier(8, max_depth=6),
-        ),
-        (),
-    ),
-    "gradient": (
-        scikit(
-            lambda: GradientBoostingRegressor(n_estimators=10),
-            lambda: GradientBoostingClassifier(n_estimators=10),
-        ),
-        (),
-    ),
-    "histogram": (
-        scikit(
-            lambda: HistGradientBoostingRegressor(max_iter=10, min_samples_leaf=3),
-            lambda: HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=3),
-        ),
-        (),
-    ),
-    "neighbours": (
-        scikit(lambda: KNeighborsRegressor(3), lambda: KNeighborsClassifier(3)),
-        (),
-    ),
-    "pipeline": (a_pipeline, ()),
-    "function": (a_function, ()),
-    "lightgbm": (a_lightgbm, ("lightgbm",)),
-    "xgboost": (an_xgboost, ("xgboost",)),
-    "catboost": (a_catboost, ("catboost",)),
-    "torch": (a_torch, ("torch",)),
-    "skorch": (a_skorch, ("torch", "skorch")),
-    "keras": (a_keras, ("torch", "keras")),
-    "onnx": (an_onnx, ("onnx", "onnxruntime", "skl2onnx")),
-}
-
-
-class CannotFitError(Exception):
-    """The library does not fit on these rows: there is nothing to test."""
+def fitted(kind, X, y, labels, rng):
+    """A model of the fuzzer's zoo, as sfit takes it."""
+    task, target = ("regression", y) if labels is None else ("classes", labels)
+    # Pipelines know the names of their columns, and take arrays all the same.
+    rows = X if KINDS[kind].fitted_on != "frame" else pd.DataFrame(X).add_prefix("x")
+    model = KINDS[kind].fit(rng, rows, target, task)
+    return model.for_sfit() if hasattr(model, "for_sfit") else model
 
 
 # --- one run ------------------------------------------------------------------------------
@@ -360,7 +160,7 @@ def draw_settings(rng, names, classify, kind):
 
 def draw(rng):
     """A model, rows and settings."""
-    kinds = [kind for kind, (_, needs) in MODELS.items() if all(map(find_spec, needs))]
+    kinds = [kind for kind in KINDS if is_installed(kind)]
     kind = str(rng.choice(kinds))
     n = int(np.exp(rng.uniform(np.log(5), np.log(3_000))))
     width = int(rng.integers(1, 8))
@@ -371,19 +171,20 @@ def draw(rng):
         labels = np.digitize(score, np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1]))
         # Every class among the rows to fit and the rows to test: not all models know their classes.
         labels[:n_classes] = labels[200 : 200 + n_classes] = range(n_classes)
-    if kind in TAKE_MISSING and rng.uniform() < 0.3:
+    if KINDS[kind].takes.missing and rng.uniform() < 0.3:
         X[rng.uniform(size=X.shape) < 0.1] = np.nan
         X[:2] = 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the libraries say while fitting is not our concern
-        seed = int(rng.integers(1000))
         try:
-            model = MODELS[kind][0](
-                X[:200], score[:200], None if labels is None else labels[:200], seed
+            model = fitted(
+                kind, X[:200], score[:200], None if labels is None else labels[:200], rng
             )
         except Exception as error:  # CatBoost, for one, fits nothing on constant columns
             raise CannotFitError(kind) from error
     settings = draw_settings(rng, [f"x{j}" for j in range(width)], labels is not None, kind)
+    if KINDS[kind].hard and labels is not None and not hasattr(model, "predict_proba"):
+        settings["loss"] = "zero_one"
     y = (score if labels is None else labels)[200:]
     return kind, model, X[200:], y, settings
 
@@ -450,6 +251,12 @@ def run(seed, number, folder, counts):
     except BetaError:
         counts["no beta up to 0.1 was enough"] += 1
         return
+    except ModelError as error:
+        # Settings decide: trees with linear leaves have no random copies, others have.
+        if settings["beta"] != "auto" or "random_model=" not in str(error):
+            raise
+        counts["no random copies", kind] += 1
+        return
     except DataError as error:
         # Half of the rows were set aside to choose beta on, and with them a whole part.
         if "no test rows are left in part" not in str(error):
@@ -463,7 +270,7 @@ def run(seed, number, folder, counts):
         way = "slow"  # processes take long to start
     counts["way", way] += 1
     if way == "slow":
-        agree(result, test(model, X, y, fast=False, **settings), y, kind in ROUNDED)
+        agree(result, test(model, X, y, fast=False, **settings), y, not KINDS[kind].exact)
     elif way == "rows":
         kinds = ["fortran", "list"]
         # Functions and Pipelines are handed the user's own kind of rows, and may answer otherwise.

@@ -292,3 +292,21 @@ def test_where_no_row_counts_the_losses_are_still_the_models():
     for a, b in zip(fast.tests, slow.tests, strict=True):
         assert a.n_positive == b.n_positive
         assert a.statistic == pytest.approx(b.statistic, rel=2e-4)
+
+
+def test_units_that_overflow_in_single_precision():
+    """As in the network itself, where tanh makes ones of infinities: without a warning."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 8))
+    X[::7, 0] = 3e38
+    net = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    with torch.no_grad():
+        net[0].weight[:, 0] *= 40
+        y = net(torch.from_numpy(X).float()).numpy()[:, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        fast, slow, route = both(net, X, y, reference=0.0)
+    assert "update" in route
+    assert largest_difference(fast, slow) == 0

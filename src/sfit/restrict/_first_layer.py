@@ -48,7 +48,9 @@ class FirstLayerUpdate:
 
     def __call__(self, tile: Tile) -> Prediction:
         """Run the network on the rows of a tile, block by block."""
-        finished = [self._block(tile, first) for first in range(0, len(tile), ROWS_AT_ONCE)]
+        # What overflows is infinite in the network's own arithmetic as well.
+        with np.errstate(over="ignore", invalid="ignore"):
+            finished = [self._block(tile, first) for first in range(0, len(tile), ROWS_AT_ONCE)]
         return Prediction(np.concatenate(finished), None, len(tile))
 
     def _block(self, tile: Tile, first: int) -> Array:
