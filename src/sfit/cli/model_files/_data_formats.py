@@ -59,9 +59,8 @@ def _catboost(path: Path) -> Any:
 
 
 def _keras(path: Path) -> Any:
-    keras = library("keras", "keras")
     check_archive(path, most_unpacked(path))
-    return keras.saving.load_model(path, compile=False, safe_mode=True)
+    return library("keras", "keras").saving.load_model(path, compile=False, safe_mode=True)
 
 
 DATA_FORMATS = {
