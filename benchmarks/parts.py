@@ -14,7 +14,7 @@ PARTS = {
     "a look at the model's output, and reading its layers": ("sfit.problem", "Problem.evaluation"),
     "the rounding rule: 64 rows, one at a time": ("sfit.problem", "rounding_noise"),
     "polylines": ("sfit.restrict._route", "make_polylines"),
-    "verifying them against the model": ("sfit.restrict", "reproduces"),
+    "verifying them against the model": ("sfit.restrict", "not_reproduced"),
     "looking rows up, losses and counts": ("sfit._engine", "_tallies"),
     "order statistics": ("sfit._sign_statistic", "SignStatistic.conclude"),
 }
@@ -32,16 +32,16 @@ def parts_of(call: Callable[[], Any]) -> dict[str, float]:
         for part, (module, name) in PARTS.items():
             stack.enter_context(_clock(module, name, spent, part))
         before = dict(spent)
-        gather = import_module("sfit._feature_significance").gather
+        measure = import_module("sfit._feature_significance").measure
 
-        def without_gate(*args: Any, **options: Any) -> Any:
+        def without_gate(evaluation: Any, questions: Any, label: str, **options: Any) -> Any:
             before.update(spent)
-            found = gather(*args, **options)
-            if options["label"] == "gate":
+            evidence = measure(evaluation, questions, label, **options)
+            if label == "gate":
                 spent.update(before)
-            return found
+            return evidence
 
-        stack.enter_context(patch("sfit._feature_significance.gather", without_gate))
+        stack.enter_context(patch("sfit._feature_significance.measure", without_gate))
         started = time.perf_counter()
         answer = call()
         seconds = time.perf_counter() - started

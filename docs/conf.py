@@ -17,6 +17,7 @@ project_copyright = author
 version = release = sfit.__version__
 
 extensions = [
+    "diagrams",
     "mathml",
     "repository",
     "myst_nb",
