@@ -109,7 +109,7 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------

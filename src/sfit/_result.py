@@ -200,7 +200,7 @@ class BetaChoice:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
@@ -383,7 +383,7 @@ class SFITResult(Reported):
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------

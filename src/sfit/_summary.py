@@ -60,6 +60,14 @@ def _printable_character(sign: str) -> str:
     return " " if unicodedata.category(sign) == "Zs" else ascii(sign)[1:-1]
 
 
+def shortened(text: str, longest: int, mark: str = "…") -> str:
+    """The beginning and the end of a long text, because names often differ at their end only."""
+    if len(text) <= longest:
+        return text
+    half = max(1, (longest - len(mark)) // 2)
+    return f"{text[:half]}{mark}{text[-half:]}"
+
+
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Names for a sentence: a, b and c; those beyond `most` are counted."""
     names = [printable(name) for name in names]

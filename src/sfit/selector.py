@@ -139,7 +139,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         SFITSelector
-            Itself.
+            The selector itself.
         """
         check_flag(self.prefit, "prefit")
         check_level(self.test_size, "test_size")
