@@ -291,7 +291,7 @@ class SFITResult(Reported):
         rows = []
         # The first test of each feature: sets are tested in the order of their size.
         alone = {test.term: test for test in reversed(self.tests) if len(test.term) == 1}
-        for name, (order, test) in self._found_through().items():
+        for name, (order, test) in self._best_tests().items():
             best = test if test is not None else alone.get((name,))
             rows.append(
                 {
@@ -320,7 +320,7 @@ class SFITResult(Reported):
     @property
     def selected(self) -> tuple[str, ...]:
         """Every feature found, at any order, in the order of the columns."""
-        return tuple(name for name, (order, _) in self._found_through().items() if order)
+        return tuple(name for name, (order, _) in self._best_tests().items() if order)
 
     @property
     def remainder(self) -> bool:
@@ -452,7 +452,7 @@ class SFITResult(Reported):
         _check_consistency(result)
         return result
 
-    def _found_through(self) -> dict[str, tuple[int, SetTest | None]]:
+    def _best_tests(self) -> dict[str, tuple[int, SetTest | None]]:
         """The order at which each feature was found, and the strongest set that contains it."""
         orders: dict[str, tuple[int, SetTest | None]] = dict.fromkeys(self.feature_names, (0, None))
         for test in self.tests:

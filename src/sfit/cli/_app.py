@@ -114,7 +114,7 @@ def run_test(
     debug: Debug = False,
 ) -> None:
     """Test which features of DATA the fitted MODEL really uses."""
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "features": _inputs.names(features),
         "loss": loss,
         "alpha": alpha,
@@ -137,8 +137,8 @@ def run_test(
     from sfit import feature_significance
     from sfit.cli._show import show_result
 
-    asked["reference"] = _inputs.reference(reference)
-    result: Any = feature_significance(view, rows, target, **asked)
+    arguments["reference"] = _inputs.reference(reference)
+    result: Any = feature_significance(view, rows, target, **arguments)
     show_result(result)
     if json is not None:
         result.to_json(json)
@@ -169,7 +169,7 @@ def beta(
     debug: Debug = False,
 ) -> None:
     """Choose beta for MODEL on validation rows, so that random copies of it find nothing."""
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "features": _inputs.names(features),
         "loss": loss,
         "alpha": alpha,
@@ -188,8 +188,8 @@ def beta(
     from sfit import choose_beta
     from sfit.cli._show import show_beta
 
-    asked["reference"] = _inputs.reference(reference)
-    show_beta(choose_beta(view, rows, target, **asked))
+    arguments["reference"] = _inputs.reference(reference)
+    show_beta(choose_beta(view, rows, target, **arguments))
 
 
 @app.command()

@@ -20,13 +20,13 @@ def betas(text: str) -> Any:
     if text == "auto":
         return text
     try:
-        numbers = [float(number) for number in text.split(",")]
+        values = [float(value) for value in text.split(",")]
     except ValueError:
         raise ArgumentError(
             f"--beta must be a number, numbers separated by commas (one per order), or auto; got "
             f"{text!r}."
         ) from None
-    return numbers if len(numbers) > 1 else numbers[0]
+    return values if len(values) > 1 else values[0]
 
 
 def groups(texts: Sequence[str]) -> dict[str, list[str]] | None:

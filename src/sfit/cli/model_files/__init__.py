@@ -46,8 +46,7 @@ def load_model(path: str | Path, *, trust: Sequence[str] = (), allow_pickle: boo
     if kind in PROGRAMS and not allow_pickle:
         raise ModelError(
             f"{str(path)!r} is {PROGRAMS[kind].name}: such a file can run any program on loading. "
-            "If you trust whoever wrote it, add --allow-pickle; or save the model as .skops or "
-            ".onnx."
+            "If you trust its author, add --allow-pickle; or save the model as .skops or .onnx."
         )
     try:
         if kind in PROGRAMS:

@@ -32,21 +32,21 @@ def check_part(part: Any) -> None:
 
 
 def parts(model: Any) -> Iterator[Any]:
-    """All objects that a model holds, itself first, each once."""
-    left, seen = [model], {}
-    while left:
-        part = left.pop()
+    """The model and all objects that it holds, each once."""
+    pending, seen = [model], {}
+    while pending:
+        part = pending.pop()
         if id(part) in seen or isinstance(part, str | bytes | bytearray | int | float | type):
             continue
         seen[id(part)] = part  # kept alive, or another object could get its id
         yield part
         if isinstance(part, Mapping):
-            left.extend(part.keys())
-            left.extend(part.values())
+            pending.extend(part.keys())
+            pending.extend(part.values())
         elif isinstance(part, list | tuple | set | frozenset):
-            left.extend(part)
+            pending.extend(part)
         elif isinstance(part, np.ndarray):
             if part.dtype.hasobject:
-                left.extend(part.ravel().tolist())
+                pending.extend(part.ravel().tolist())
         else:
-            left.extend(getattr(part, "__dict__", {}).values())
+            pending.extend(getattr(part, "__dict__", {}).values())

@@ -13,8 +13,8 @@ from sfit.cli.model_files._libraries import library
 from sfit.cli.model_files._lightgbm_text import check_parameters
 from sfit.exceptions import ModelError
 
-# Types that skops does not trust by default, but sfit does: classes that hold a model's state (never
-# functions, which could be called with any argument). `_checks` checks their arrays. scipy.stats is
+# Types that skops does not trust by default, but sfit does: classes that hold a model's state, not
+# functions, which could be called with any argument. `_checks` checks their arrays. scipy.stats is
 # excluded, because its distributions execute text; so are splines that no scikit-learn model holds.
 OUR_TYPES = (
     "catboost.core.CatBoost",

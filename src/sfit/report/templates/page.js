@@ -65,13 +65,13 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
 
   const filter = () => {
     const words = search.value.toLowerCase();
-    let shown = 0;
+    let visible = 0;
     for (const row of rows) {
       const names = row.querySelector("th").textContent.toLowerCase();
       row.hidden = !names.includes(words) || (significant.checked && !row.classList.contains("yes"));
-      shown += !row.hidden;
+      visible += !row.hidden;
     }
-    status.textContent = `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")} sets`;
+    status.textContent = `${visible.toLocaleString("en")} of ${rows.length.toLocaleString("en")} sets`;
   };
   search.addEventListener("input", filter);
   significant.addEventListener("change", filter);
@@ -96,12 +96,12 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
     }
   };
   copy.addEventListener("click", async () => {
-    const shown = [...body.rows].filter((row) => !row.hidden);
+    const visible = [...body.rows].filter((row) => !row.hidden);
     const lines = [headers.map((header) => header.dataset.key).join(",")];
-    for (const row of shown) lines.push([...row.cells].map(field).join(","));
+    for (const row of visible) lines.push([...row.cells].map(field).join(","));
     try {
       await put(`${lines.join("\r\n")}\r\n`);
-      status.textContent = `${shown.length.toLocaleString("en")} rows copied`;
+      status.textContent = `${visible.length.toLocaleString("en")} rows copied`;
     } catch {
       status.textContent = "The browser does not let this page copy: select the table instead.";
     }
