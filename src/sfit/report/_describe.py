@@ -322,7 +322,7 @@ def _gates(result: SFITResult) -> list[dict[str, str]]:
 
 
 def _caveats(parts: Sequence[tuple[str, SFITResult]]) -> list[str]:
-    """The caveats; a caveat of some parts only names them."""
+    """The caveats, each once; one that does not apply to all parts names its parts."""
     of_parts = [(label, _caveats_of(result)) for label, result in parts]
     counts: dict[str, list[str]] = {}
     for label, caveats in of_parts:
@@ -373,7 +373,7 @@ def _caveats_of(result: SFITResult) -> list[str]:
     if any(test.significant and test.order > 1 for test in tests) and not settings.strict:
         caveats.append(
             "Significant sets of two or more features are not proven interactions: strict=True "
-            "requires a set to improve on each of its subsets."
+            "requires a set to improve on each of its subsets with one member fewer."
         )
     return caveats
 

@@ -32,7 +32,7 @@ def _xgboost(path: Path) -> Any:
     xgboost = library("xgboost", "xgboost")
     booster = xgboost.Booster()
     booster.load_model(bytearray(path.read_bytes()))
-    # The scikit-learn interface, which wrote this, predicts with the rounds of early stopping only.
+    # Written by the scikit-learn interface, which predicts up to the best round of early stopping.
     about = json.loads(booster.attr("scikit_learn") or "{}")
     owner = {"classifier": xgboost.XGBClassifier, "regressor": xgboost.XGBRegressor}.get(
         about.get("_estimator_type")

@@ -18,7 +18,7 @@ FORMATS = (
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".jbl", ".dill", ".pt", ".pth", ".pt2")
 
-# First bytes of the formats. Only joblib files may be compressed.
+# First bytes of the formats. Of these formats, only joblib compresses whole files.
 MAGIC = {
     b"PK\x03\x04": "zip",
     b"PK\x05\x06": "zip",

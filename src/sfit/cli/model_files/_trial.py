@@ -146,7 +146,7 @@ def _rows(shape: Any) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _harmless() -> Iterator[None]:
-    """Ignore errors, which the real process can raise too, except out of memory: a limit here."""
+    """Ignore errors except out of memory, because only this process has a memory limit."""
     try:
         yield
     except Exception as error:
