@@ -57,7 +57,7 @@ class GateTest:
     statistic : float
         Median of the differences.
     p_value : float
-        p-value of the sign test, not corrected.
+        The p-value of the sign test, not corrected.
     n_positive, n : int
         Number of improved rows, and of all rows.
     is_open : bool
