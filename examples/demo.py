@@ -14,7 +14,7 @@ def main() -> None:
     X_train, y_train = sfit.simulate.interactions(30_000, random_state=0)
     X_test, y_test = sfit.simulate.interactions(10_000, random_state=1)
 
-    print("Y = 3 + 4 X1 + X1 X2 + 3 X3^2 + 2 X4 X5 + noise;  X6 and X7 play no part.")
+    print("Y = 3 + 4 X1 + X1 X2 + 3 X3^2 + 2 X4 X5 + noise;  X6 and X7 have no effect.")
     started = time.perf_counter()
     model = MLPRegressor(
         hidden_layer_sizes=(150, 50),

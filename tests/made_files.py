@@ -125,14 +125,14 @@ def repeated_rows(good):
 MADE = {
     "skops": {
         "bomb": (zip_bomb, "would unpack to 3.8 GB"),
-        "outside": (leading_outside, "leads out of it"),
+        "outside": (leading_outside, "points outside it"),
         "header": (promising, "or is damaged"),
         "cut": (cut, "is damaged"),
     },
     "keras": {
         "bomb": (zip_bomb, "would unpack to 3.8 GB"),
         "weights": (weights_bomb, "weights that would unpack to 3.7 GB"),
-        "outside": (leading_outside, "leads out of it"),
+        "outside": (leading_outside, "points outside it"),
         "program": (fetching, "not on sfit's list"),
         "cut": (cut, "is damaged"),
     },

@@ -276,10 +276,10 @@ def calibrated_pipeline():
 
 
 TRUSTED = ("--trust", "functools.partial", "--trust", "sklearn.utils.validation.check_array")
-CHILD, CIRCLE, COLUMN = "child that is not there", "two parents", "column that is not there"
-SETS = "categories that are not there"
-INDEX = "an index of neighbours has nodes that are not there"
-VECTORS = "support vectors are not as many as the model says"
+CHILD, CIRCLE, COLUMN = "child that does not exist", "two parents", "column that does not exist"
+SETS = "categories that do not exist"
+INDEX = "a neighbour index is inconsistent"
+VECTORS = "the support vectors do not match the model"
 
 
 def far_circle():

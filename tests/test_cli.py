@@ -20,7 +20,7 @@ from sfit.models import function_model
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-from sfit.cli._labels import settle_labels
+from sfit.cli._labels import match_labels
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 FEATURES = ["a", "b", "c"]
@@ -254,20 +254,20 @@ def test_wrong_classes(classes, words):
     """They must fit the model (in this process, as the next ones)."""
     view = function_model(len, task="classification", classes=[0, 1])
     with pytest.raises(ArgumentError, match=words):
-        settle_labels(view, rows(), "label", classes)
+        match_labels(view, rows(), "label", classes)
 
 
 def test_classes_are_for_classification():
     """A model of regression has none."""
     with pytest.raises(ArgumentError, match="is for classification"):
-        settle_labels(function_model(len), rows(), "value", ["no", "yes"])
+        match_labels(function_model(len), rows(), "value", ["no", "yes"])
 
 
 def test_labels_that_look_like_numbers():
     """A model fitted on the text "0" and "1" meets a CSV file that can only hold numbers."""
     view = function_model(len, task="classification", classes=["0", "1"])
     data = rows().assign(label=[0, 1] * 300)
-    found, changed = settle_labels(view, data, "label", None)
+    found, changed = match_labels(view, data, "label", None)
     assert found is view
     assert changed["label"].tolist() == ["0", "1"] * 300
     assert data["label"].tolist() == [0, 1] * 300
@@ -278,7 +278,7 @@ def test_labels_that_fit_stay():
     for classes, labels in (([0, 1], [0, 1]), ([False, True], [True, False])):
         view = function_model(len, task="classification", classes=classes)
         data = rows().assign(label=labels * 300)
-        assert settle_labels(view, data, "label", None)[1] is data
+        assert match_labels(view, data, "label", None)[1] is data
 
 
 # --- what can go wrong -------------------------------------------------------------------------

@@ -160,8 +160,8 @@ def test_a_parameter_that_lightgbm_would_read_beyond(saved, tmp_path, damage):
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"\0" * 100, "not a model file that sfit knows"),
-        (b"a,b,c\n1,2,3\n", "not a model file that sfit knows"),
+        (b"\0" * 100, "not a model file that sfit reads"),
+        (b"a,b,c\n1,2,3\n", "not a model file that sfit reads"),
         (b'{"a": 1}', "JSON, but not of XGBoost"),
         (b'{"schema_version": 1, "kind": "SFITResult"', "is a result of sfit"),
         (b"\x89HDF\r\n\x1a\n" + b"\0" * 50, r"model\.keras"),
@@ -226,7 +226,7 @@ def test_entries_that_lead_outside(tmp_path, name):
     with zipfile.ZipFile(file, "w") as archive:
         for entry in ("config.json", "metadata.json", name):
             archive.writestr(entry, "{}")
-    with pytest.raises(ModelError, match="leads out of it"):
+    with pytest.raises(ModelError, match="points outside it"):
         load_model(file)
 
 
@@ -239,14 +239,14 @@ def test_links_in_archives(tmp_path):
         archive.writestr("config.json", "{}")
         archive.writestr("metadata.json", "{}")
         archive.writestr(link, "/etc/passwd")
-    with pytest.raises(ModelError, match="leads out of it"):
+    with pytest.raises(ModelError, match="points outside it"):
         load_model(file)
 
 
 def test_an_archive_of_something_else(tmp_path):
     """A zip of anything is no model."""
     np.savez(tmp_path / "model.npz", a=np.arange(3))
-    with pytest.raises(ModelError, match="an archive, but not of a model"):
+    with pytest.raises(ModelError, match="an archive, but not a model"):
         load_model(tmp_path / "model.npz")
 
 
@@ -389,7 +389,7 @@ def test_a_pickle_of_a_class_that_is_gone(tmp_path):
     file = tmp_path / "model.pkl"
     script = f"import pickle\nclass Net: pass\npickle.dump(Net(), open({str(file)!r}, 'wb'))"
     subprocess.run([sys.executable, "-c", script], check=True)
-    with pytest.raises(ModelError, match=r"code that is not here .*Net"):
+    with pytest.raises(ModelError, match=r"code that is missing .*Net"):
         load_model(file, allow_pickle=True)
 
 

@@ -338,7 +338,7 @@ def test_models_without_an_inside(second, rows):
     with pytest.raises(ModelError, match="leave it out"):
         InteractionDisplay.from_result(second, model=sfit.simulate.interactions_mean)
     other = LinearRegression().fit(rows[0].to_numpy()[:, :3], rows[1])
-    with pytest.raises(ArgumentError, match="pass X, y and groups"):
+    with pytest.raises(ArgumentError, match="pass the X, y and groups"):
         InteractionDisplay.from_result(second, model=other)
     with pytest.raises(ArgumentError, match=r"shape \(7, 7\)"):
         InteractionDisplay(second, scores=np.eye(3))

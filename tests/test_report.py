@@ -91,7 +91,7 @@ def test_the_page_says_it_all(second, tmp_path):
     text = page.text
     for words in (
         "5 of 7 features are significant: X1, X2, X3, X4 and X5.",
-        "The strongest is X1: shown to the model alone, it lowers the loss on",
+        "The strongest is X1: revealed to the model alone, it lowers the loss on",
         "open: there is more to find",
         "absolute_error",
         "10,000",
@@ -251,7 +251,8 @@ def test_findings_of_other_results(nothing, parts, rows):
     assert "on 0 of 100 rows, and 59 would be needed." in second
     with pytest.warns(sfit.exceptions.SFITWarning, match="too few"):
         few = sfit.feature_significance(lambda Z: Z[:, 0], np.eye(4), np.eye(4)[0])
-    assert describe(few)["finding"][1].endswith("all of so few rows would not be enough.")
+    near = describe(few)["finding"][1]
+    assert near.endswith("even an improvement on all rows would not be enough.")
     second = describe(nothing.at(correction="bonferroni"))["finding"][1]
     assert "on 0 of 100 rows, and its p-value of 1 is 1 after the correction." in second
     assert describe(parts)["finding"] == [
@@ -260,9 +261,9 @@ def test_findings_of_other_results(nothing, parts, rows):
     ]
     X, y = rows
     rest = sfit.feature_significance(sfit.simulate.interactions_mean, X, y, given="rest")
-    assert "shown to the model beside all the others, it lowers" in describe(rest)["finding"][1]
+    assert "revealed to the model on top of all others, it lowers" in describe(rest)["finding"][1]
     loco = sfit.loco_significance(LinearRegression(), X[:500], y[:500], X[500:900], y[500:900])
-    assert "fitted with it, the model loses less on" in describe(loco)["finding"][1]
+    assert "fitting with it lowers the loss on" in describe(loco)["finding"][1]
     assert "Nothing" not in loco.to_html()
 
 
@@ -307,7 +308,7 @@ def test_settings_and_reading_are_those_of_all_parts(rows):
     settings, reading = dict(said["settings"]), dict(said["reading"])
     assert settings["Rows"] == "10,000"
     assert settings["Interval"] == "exact, coverage at least 95 %"
-    covers = "with probability at least 95\N{NO-BREAK SPACE}%, whatever the data"
+    covers = "with probability at least 95\N{NO-BREAK SPACE}%, for any data"
     assert covers in reading["Median and interval"]
     assert dict(describe(parts["few"])["settings"])["Interval"] == "exact, coverage 0.9609"
 
@@ -353,7 +354,7 @@ def test_an_interval_that_holds_zero_is_explained():
     )
     [test] = [test for test in result.tests if test.term == ("x0",)]
     assert test.significant and test.ci_low <= 0
-    assert "interval that holds zero" in " ".join(describe(result)["caveats"])
+    assert "interval that contains zero" in " ".join(describe(result)["caveats"])
 
 
 def test_every_order_is_read_with_its_own_beta(second, nothing, rows):

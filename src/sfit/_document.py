@@ -1,6 +1,6 @@
-"""Results as JSON documents: the part `result` is equal to the byte for equal runs.
+"""Results as JSON documents: the part `result` is identical, byte for byte, for equal runs.
 
-A checksum over the content tells a document with a changed digit from the one that was written.
+A checksum over the content detects a changed digit.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ Record = TypeVar("Record")
 
 
 def write(kind: str, content: dict[str, Any], run: dict[str, Any], path: str | Path | None) -> str:
-    """A document of a kind of result, as text."""
+    """The document of a result, as text."""
     document = {"schema_version": SCHEMA_VERSION, "kind": kind, "result": content, "run": run}
     return save(json.dumps(sealed(storable(document)), indent=1, allow_nan=False), path)
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A document with the checksum of its content: of the values, not of how they are laid out."""
+    """A document with the checksum of its values; their layout does not count."""
     content = {name: value for name, value in document.items() if name != "checksum"}
     written = json.dumps(content, sort_keys=True).encode()
     return {**content, "checksum": blake2b(written, digest_size=16).hexdigest()}
 
 
 def save(text: str, path: str | Path | None) -> str:
-    """The text, written to a file where there is one."""
+    """Return the text; write it to `path` too, unless that is None."""
     if path is not None:
         try:
             Path(path).write_text(text + "\n", encoding="utf-8")
@@ -62,8 +62,8 @@ def read(source: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]
         head = document if isinstance(document, dict) else {}
         checksum = sealed(head)["checksum"]
     except (OSError, ValueError, RecursionError) as error:
-        shown = text if len(text) < 100 else f"{text[:97]}..."
-        raise DataError(f"{shown!r} is no JSON written by to_json: {error}.") from error
+        start = text if len(text) < 100 else f"{text[:97]}..."
+        raise DataError(f"{start!r} is not JSON written by to_json: {error}.") from error
     if head.get("schema_version") != SCHEMA_VERSION or head.get("kind") != kind:
         raise DataError(
             f"expected a {kind} of schema version {SCHEMA_VERSION}; got {head.get('kind')!r} of "
@@ -71,31 +71,31 @@ def read(source: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]
         )
     result, run = head.get("result"), head.get("run")
     if not isinstance(result, dict) or not isinstance(run, dict):
-        raise DataError(f"this {kind} lacks its part 'result' or 'run': it was not written whole.")
+        raise DataError(f"this {kind} lacks its part 'result' or 'run': it is incomplete.")
     if head.get("checksum") != checksum:
         raise DataError(
-            f"the checksum of this {kind} does not match: the document was damaged or edited since "
-            "it was written by to_json. Write it again, or take an undamaged copy."
+            f"the checksum of this {kind} does not match: the document was damaged or edited after "
+            "to_json wrote it. Write it again, or use an undamaged copy."
         )
     return result, run
 
 
 @contextmanager
-def as_written() -> Iterator[None]:
-    """What is missing or of another kind in a document is the document's fault."""
+def blame_document() -> Iterator[None]:
+    """Turn errors about missing fields or wrong types into a DataError about the document."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"this was not written by to_json, or was changed: {error!r}.") from error
+        raise DataError(f"this was not written by to_json, or was edited: {error!r}.") from error
 
 
-# JSON has no infinities and no NaN; written as text they come back exactly.
+# JSON has no infinities and no NaN; stored as text they are restored exactly.
 _WORDS = {math.inf: "inf", -math.inf: "-inf"}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def storable(value: Any) -> Any:
-    """A value as JSON holds it."""
+    """A value that JSON can store."""
     if isinstance(value, Mapping):
         return {str(key): storable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -107,7 +107,7 @@ def storable(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-# How each kind of field is written; what is neither was not written by us.
+# The JSON values of each type of field; anything else was not written by sfit.
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "bool": lambda value: isinstance(value, bool),
     "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
@@ -117,7 +117,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-# Between which numbers a field of this name lies, in whatever record; all others may hold any.
+# Bounds of the fields of these names, in any record; other fields are unbounded.
 _BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("order", "after_order", "max_order"), (1, 1_000)),
     **dict.fromkeys(("n", "n_rows"), (1, 10**15)),
@@ -136,45 +136,45 @@ def _is_kind(value: Any, kind: str) -> bool:
     return _KINDS[kind](value)
 
 
-def revived(owner: type[Record], stored: Mapping[str, Any]) -> Record:
-    """A dataclass as it was: lists are tuples, words in fields of numbers are numbers."""
+def record_from(owner: type[Record], stored: Mapping[str, Any]) -> Record:
+    """The dataclass that was stored: lists become tuples, "inf" and "nan" become numbers."""
     kinds = {about.name: str(about.type) for about in fields(owner)}  # type: ignore[arg-type]
     numeric = {name for name, kind in kinds.items() if "float" in kind}
     given: dict[str, Any] = {}
     for name, value in stored.items():
         try:
-            given[name] = _as_it_was(value, name in numeric)
+            given[name] = _restored(value, name in numeric)
         except OverflowError as error:
-            raise ValueError(f"{name} must be a float, not {shown(value)}") from error
+            raise ValueError(f"{name} must be a float, not {brief(value)}") from error
     made = owner(**given)
     for name, kind in kinds.items():
         value = getattr(made, name)
         if not _is_kind(value, kind):
-            raise TypeError(f"{name} must be {kind}, not {shown(value)}")
+            raise TypeError(f"{name} must be {kind}, not {brief(value)}")
         low, high = _BOUNDS.get(name, (-math.inf, math.inf))
         for number in value if isinstance(value, tuple) else (value,):
             if name in _BOUNDS and number is not None and not low <= number <= high:
                 raise ValueError(
-                    f"{name} must lie between {low:g} and {high:g}, not {shown(value)}"
+                    f"{name} must lie between {low:g} and {high:g}, not {brief(value)}"
                 )
     return made
 
 
-def shown(value: Any) -> str:
-    """A value in a message: what a file holds may be long."""
+def brief(value: Any) -> str:
+    """A value for a message, shortened: a file may hold anything."""
     return reprlib.repr(value)
 
 
 def texts(stored: Any) -> tuple[str, ...]:
-    """A list of texts as the tuple it was."""
+    """A stored list of texts, as a tuple."""
     if not isinstance(stored, list) or not all(isinstance(text, str) for text in stored):
-        raise TypeError(f"expected a list of texts, not {shown(stored)}")
+        raise TypeError(f"expected a list of texts, not {brief(stored)}")
     return tuple(stored)
 
 
-def _as_it_was(value: Any, numeric: bool) -> Any:
+def _restored(value: Any, numeric: bool) -> Any:
     if isinstance(value, list):
-        return tuple(_as_it_was(item, numeric) for item in value)
+        return tuple(_restored(item, numeric) for item in value)
     if numeric and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     return _NUMBERS.get(value, value) if numeric and isinstance(value, str) else value

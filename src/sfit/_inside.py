@@ -1,4 +1,4 @@
-"""How strongly a model itself ties its features, judged by its inside; nothing is tested."""
+"""Interaction scores of a model, from its weights or trees; nothing is tested."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ def inside_scores(
 ) -> npt.NDArray[Any]:
     """``|W|^T |W|`` of a network or shared paths of trees, for the features of a result.
 
-    Rows are needed for Pipelines and groups only, to see which columns inside the model are which
-    feature's.
+    Only Pipelines and groups need rows, to map the columns inside the model to features.
     """
     if X is None:
         view = as_view(model)
@@ -32,13 +31,13 @@ def inside_scores(
     scores = interaction_scores(view.structure, features)
     if scores is None:
         raise ModelError(
-            f"model is a {type(model).__name__}, and nothing is known of its inside: leave it out."
+            f"model is a {type(model).__name__}, whose structure sfit cannot read: leave it out."
         )
     unknown = [name for name in names if name not in features.names]
     if unknown:
         raise ArgumentError(
-            f"the model and its rows do not have the features {unknown[:8]!r} of this result: pass "
-            "X, y and groups as they were tested."
+            f"the model and its rows lack the features {unknown[:8]!r} of this result: pass the X, "
+            "y and groups that were tested."
         )
     kept = [features.names.index(name) for name in names]
     return np.asarray(scores[np.ix_(kept, kept)])
@@ -46,7 +45,7 @@ def inside_scores(
 
 def _one_column_each(view: ModelView, names: Sequence[str]) -> Features:
     if view.encoded:
-        raise ArgumentError("model is a Pipeline: pass X and y as well, to see what it encodes.")
+        raise ArgumentError("model is a Pipeline: pass X and y too, which show its encoding.")
     structure = view.structure
     if isinstance(structure, Dense):
         width = structure.layers[0][0].shape[0]

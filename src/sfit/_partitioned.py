@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from sfit._document import as_written, read, shown, write
+from sfit._document import blame_document, brief, read, write
 from sfit._reported import Reported
 from sfit._result import SFITResult
 from sfit._summary import printable
@@ -19,20 +19,19 @@ from sfit._summary import printable
 class PartitionedResult(Reported, Mapping[Any, SFITResult]):
     r"""One result per class or subgroup (section 2.4): a mapping from the part to its result.
 
-    Each part is a procedure and a family of tests of its own; the reference values are those of all
-    rows.
+    Each part has its own procedure and family of tests; the reference values are those of all rows.
 
     Attributes
     ----------
     parts : tuple of (label, SFITResult)
         The parts, in the order of their labels.
     by : str
-        What the rows were parted by.
+        Name of the column or labels that divide the rows.
 
     Notes
     -----
-    The differences are those of the rows of the part, :math:`\Delta_i` with
-    :math:`i \in \mathcal{D}_2^{(g)}` for part g of the held-out rows (section 2.4 of the paper).
+    Part g uses the differences :math:`\Delta_i` of its held-out rows,
+    :math:`i \in \mathcal{D}_2^{(g)}` (section 2.4 of the paper).
 
     Examples
     --------
@@ -84,7 +83,7 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         Returns
         -------
         PartitionedResult
-            The same evidence, decided anew.
+            The same evidence, decided again.
         """
         parts = tuple(
             (label, result.at(alpha=alpha, correction=correction)) for label, result in self.parts
@@ -97,7 +96,7 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         Returns
         -------
         str
-            As `SFITResult.summary`, headed by the part.
+            As `SFITResult.summary`, each below the name of its part.
         """
         return "\n\n".join(
             f"{printable(f'{self.by} = {label}')}\n{result.summary()}"
@@ -110,7 +109,7 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
@@ -127,7 +126,7 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         Parameters
         ----------
         path : path, optional
-            Where to write it; by default nowhere.
+            File to write; by default none.
 
         Returns
         -------
@@ -150,17 +149,17 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         Returns
         -------
         PartitionedResult
-            Equal to the one that was written.
+            Equal to the result that was written.
         """
         content, run = read(source, "PartitionedResult")
-        with as_written():
+        with blame_document():
             parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])
             by, labels = content["by"], [label for label, _ in parts]
             if not isinstance(by, str):
-                raise TypeError(f"by must be a text, not {shown(by)}")
+                raise TypeError(f"by must be text, not {brief(by)}")
             if not labels or not all(isinstance(label, str | int | float) for label in labels):
                 raise TypeError(
-                    f"part must be a plain label, of one part at least: {shown(labels)}"
+                    f"parts need plain labels, and there must be at least one: {brief(labels)}"
                 )
             return cls(parts, by)
 

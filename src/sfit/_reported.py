@@ -1,4 +1,4 @@
-"""What every result can be turned into: text, a page, Markdown, what a notebook shows."""
+"""Views that every result has: text, an HTML page, Markdown, the display in a notebook."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sfit._document import save
 
 
 class Reported:
-    """A result that `sfit.report` knows how to write."""
+    """A result that `sfit.report` can render."""
 
     def __str__(self: Any) -> str:
         return str(self.summary())
@@ -20,12 +20,12 @@ class Reported:
         return for_notebook(self)
 
     def to_html(self: Any, path: str | Path | None = None) -> str:
-        """Write a report: one page that needs nothing else, to read, sort, print and forward.
+        """Write a report: one self-contained page to read, sort, print and forward.
 
         Parameters
         ----------
         path : path, optional
-            Where to write it; by default nowhere.
+            File to write; by default none.
 
         Returns
         -------
@@ -42,7 +42,7 @@ class Reported:
         Parameters
         ----------
         path : path, optional
-            Where to write it; by default nowhere.
+            File to write; by default none.
 
         Returns
         -------

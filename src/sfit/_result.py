@@ -1,6 +1,6 @@
-"""What a test found: frozen, complete, and enough to decide again at another level.
+"""The result of a test: frozen, complete, and sufficient to decide again at another level.
 
-Tables, summaries and JSON are views; nothing here predicts anything.
+Tables, summaries and JSON are views; nothing here predicts.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import pandas as pd
 
 from sfit import _summary
 from sfit._arguments import check_choice, check_level, check_unit
-from sfit._document import as_written, read, revived, shown, storable, texts, write
+from sfit._document import blame_document, brief, read, record_from, storable, texts, write
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._reported import Reported
 
 REFITS = "refits"
-"""The origin of reference values where there are none, because models are fitted anew."""
+"""`reference_origin` of tests that refit the model instead of freezing features."""
 
 
 @dataclass(frozen=True)
@@ -46,20 +46,20 @@ class SetTest:
 
 @dataclass(frozen=True)
 class GateTest:
-    r"""Is anything left to find? All features revealed, over those found so far, at beta = 0.
+    r"""Is anything left to find? The test of all features over those found so far, at beta = 0.
 
     Attributes
     ----------
     after_order : int
-        The order after which it stands.
+        The order that the gate follows.
     found : tuple of str
-        The features found so far: the base.
+        The features found so far, which are the base.
     statistic : float
         Median of the differences.
     p_value : float
-        Of the sign test; not corrected.
+        The p-value of the sign test, not corrected.
     n_positive, n : int
-        Rows that improve, and all rows.
+        Number of improved rows, and of all rows.
     is_open : bool
         Whether there is more to find: p below alpha.
 
@@ -88,7 +88,7 @@ class GateTest:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the test was asked for, as far as it can be written down."""
+    """The arguments of the test, as far as they can be stored as text and numbers."""
 
     test: str
     loss: str
@@ -108,44 +108,44 @@ class Settings:
     exhaustive: bool
     strict: bool
     planned_alpha: float | None = None
-    """The level of the run, where `SFITResult.at` decided at another."""
+    """The level of the run, if `SFITResult.at` decided at another."""
 
     @property
     def refitted(self) -> bool:
-        """Whether the base of a test is a model fitted anew (LOCO)."""
+        """Whether the base of a test is a refitted model (LOCO)."""
         return self.reference_origin == REFITS
 
     @property
     def run_alpha(self) -> float:
-        """The level that the sets were planned at, of intervals, `ci_lower` and `beta_max`."""
+        """The level of the run: of its choice of sets, its intervals, `ci_lower` and `beta_max`."""
         return self.alpha if self.planned_alpha is None else self.planned_alpha
 
 
 @dataclass(frozen=True)
 class BetaChoice:
-    r"""The beta that random models call for, and how they do.
+    r"""The beta chosen on random models, and the evidence for it.
 
     Attributes
     ----------
     beta : float
-        The smallest sufficient beta (the smallest of the grid, where one was given).
+        The smallest sufficient beta (the smallest of the grid, if there is one).
     alpha : float
         The level that the rejection rate must stay below.
     thresholds : tuple of tuple of float
-        For each random model and feature, the beta from which on its test no longer rejects.
+        For each random model and feature, the smallest beta at which its test does not reject.
     feature_names : tuple of str
         The features, in the order of the thresholds.
     n_rows : int
         Number of validation rows.
     grid : tuple of float or None
-        The betas that were admitted; None: all.
+        The candidate betas; None: all betas.
     seed : int
-        What the random models were drawn with.
+        Seed of the random models.
 
     Notes
     -----
-    A test of a random model rejects while beta is below its threshold, so that the share of tests
-    that reject is a step function of beta: :math:`r(\beta) = \#\{t > \beta\} / N` for the N
+    A test of a random model rejects while beta is below its threshold, so the share of tests that
+    reject is a step function of beta: :math:`r(\beta) = \#\{t > \beta\} / N` for the N
     thresholds t. `beta` is the smallest with :math:`r(\beta) < \alpha` (section 2.2 of the paper).
 
     Examples
@@ -174,12 +174,12 @@ class BetaChoice:
 
     @property
     def curve(self) -> pd.DataFrame:
-        """The step function: `rate` of the tests reject from this `beta` on, up to the next."""
+        """The step function: share `rate` of the tests rejects from this `beta` up to the next."""
         steps = np.unique(np.append(0.0, np.ravel(self.thresholds)))
         return pd.DataFrame({"beta": steps, "rate": [self.rate(beta) for beta in steps]})
 
     def rate(self, beta: float) -> float:
-        """Share of (model, feature) tests that reject at some beta.
+        """Share of (model, feature) tests that reject at a given beta.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class BetaChoice:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
@@ -225,13 +225,13 @@ class SFITResult(Reported):
     feature_names : tuple of str
         The features under test.
     settings : Settings
-        What was asked for.
+        The arguments of the test.
     caveats : tuple of str
-        What a reader of this result should know: constant columns, few rows, and the like.
+        Warnings for readers of this result: constant columns, few rows, and the like.
     beta_choice : BetaChoice or None
         How beta was chosen, for ``beta="auto"``.
     run : dict
-        How the result came about (versions, time, routes); not part of what is compared.
+        How the result was computed (versions, time, routes); ignored by ``==``.
 
     Notes
     -----
@@ -266,7 +266,7 @@ class SFITResult(Reported):
     run: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        """Equal when all that was found is; NaN equals NaN, and how it was computed is left out."""
+        """Equal if everything but `run` is equal; NaN equals NaN."""
         if not isinstance(other, SFITResult):
             return NotImplemented
         return bool(storable(self._content()) == storable(other._content()))
@@ -283,26 +283,26 @@ class SFITResult(Reported):
 
     @property
     def features(self) -> pd.DataFrame:
-        """One row per feature: at which order it became significant (0: not), and through what.
+        """One row per feature: the order at which it became significant (0: none), and its test.
 
-        A feature that was not found shows its own first-order test. Statistics of different orders
-        have different bases and must not be compared.
+        The row of a feature that was not found holds its first-order test. Statistics of different
+        orders have different bases and must not be compared.
         """
         rows = []
-        # The first of each, as sets are tested in the order of their size.
+        # The first test of each feature: sets are tested in the order of their size.
         alone = {test.term: test for test in reversed(self.tests) if len(test.term) == 1}
-        for name, (order, test) in self._found_through().items():
-            shown = test if test is not None else alone.get((name,))
+        for name, (order, test) in self._best_tests().items():
+            best = test if test is not None else alone.get((name,))
             rows.append(
                 {
                     "feature": name,
                     "order": order,
-                    "set": shown.term if shown else (),
-                    "base": shown.base if shown else (),
-                    "statistic": shown.statistic if shown else math.nan,
-                    "ci_low": shown.ci_low if shown else math.nan,
-                    "ci_high": shown.ci_high if shown else math.nan,
-                    "p_adjusted": shown.p_adjusted if shown else math.nan,
+                    "set": best.term if best else (),
+                    "base": best.base if best else (),
+                    "statistic": best.statistic if best else math.nan,
+                    "ci_low": best.ci_low if best else math.nan,
+                    "ci_high": best.ci_high if best else math.nan,
+                    "p_adjusted": best.p_adjusted if best else math.nan,
                 }
             )
         return pd.DataFrame(rows)
@@ -310,28 +310,28 @@ class SFITResult(Reported):
     @property
     def significant(self) -> dict[int, list[tuple[str, ...]]]:
         """Significant sets by order."""
-        found: dict[int, list[tuple[str, ...]]] = {}
+        terms: dict[int, list[tuple[str, ...]]] = {}
         for test in self.tests:
-            found.setdefault(test.order, [])
+            terms.setdefault(test.order, [])
             if test.significant:
-                found[test.order].append(test.term)
-        return found
+                terms[test.order].append(test.term)
+        return terms
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """Every feature found, at whatever order, in the order of the columns."""
-        return tuple(name for name, (order, _) in self._found_through().items() if order)
+        """Every feature found, at any order, in the order of the columns."""
+        return tuple(name for name, (order, _) in self._best_tests().items() if order)
 
     @property
     def remainder(self) -> bool:
-        """Whether the last gate is open: there is more to find than was found."""
+        """Whether the last gate is open: there is more to find."""
         return bool(self.gates) and self.gates[-1].is_open
 
     def at(self, *, alpha: float | None = None, correction: Any = "unchanged") -> SFITResult:
         """Decide again from the stored counts, at another level or with another correction.
 
-        Nothing is predicted anew: the sets are those planned at the original level, and intervals,
-        `ci_lower` and `beta_max` keep the level they were computed at, ``settings.run_alpha``.
+        No prediction is repeated: the sets are those chosen at the original level, and intervals,
+        `ci_lower` and `beta_max` keep their original level, ``settings.run_alpha``.
 
         Parameters
         ----------
@@ -343,7 +343,7 @@ class SFITResult(Reported):
         Returns
         -------
         SFITResult
-            The same evidence, decided anew.
+            The same evidence, decided again.
         """
         unchanged = isinstance(correction, str) and correction == "unchanged"
         correction = self.settings.correction if unchanged else correction
@@ -373,7 +373,7 @@ class SFITResult(Reported):
         Returns
         -------
         str
-            Lines of at most a hundred or so characters.
+            Lines of about a hundred characters at most.
         """
         return _summary.as_text(self)
 
@@ -383,7 +383,7 @@ class SFITResult(Reported):
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
@@ -395,12 +395,12 @@ class SFITResult(Reported):
         return ImportanceDisplay.from_result(self, ax=ax)
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write the result as JSON; the part `result` is equal to the byte for equal runs.
+        """Write the result as JSON; the part `result` is identical, byte for byte, for equal runs.
 
         Parameters
         ----------
         path : path, optional
-            Where to write it; by default nowhere.
+            File to write; by default none.
 
         Returns
         -------
@@ -421,10 +421,10 @@ class SFITResult(Reported):
         Returns
         -------
         SFITResult
-            Equal to the one that was written.
+            Equal to the result that was written.
         """
         content, run = read(source, "SFITResult")
-        with as_written():
+        with blame_document():
             return cls._from_content(content, run)
 
     def _content(self) -> dict[str, Any]:
@@ -441,39 +441,39 @@ class SFITResult(Reported):
     def _from_content(cls, content: Mapping[str, Any], run: dict[str, Any]) -> SFITResult:
         chosen = content["beta_choice"]
         result = cls(
-            tests=tuple(revived(SetTest, test) for test in content["tests"]),
-            gates=tuple(revived(GateTest, gate) for gate in content["gates"]),
+            tests=tuple(record_from(SetTest, test) for test in content["tests"]),
+            gates=tuple(record_from(GateTest, gate) for gate in content["gates"]),
             feature_names=texts(content["feature_names"]),
-            settings=revived(Settings, content["settings"]),
+            settings=record_from(Settings, content["settings"]),
             caveats=texts(content["caveats"]),
-            beta_choice=None if chosen is None else revived(BetaChoice, chosen),
+            beta_choice=None if chosen is None else record_from(BetaChoice, chosen),
             run=run,
         )
-        _check_whole_document(result)
+        _check_consistency(result)
         return result
 
-    def _found_through(self) -> dict[str, tuple[int, SetTest | None]]:
-        """The order at which each feature was found, and the strongest set it was found through."""
-        found: dict[str, tuple[int, SetTest | None]] = dict.fromkeys(self.feature_names, (0, None))
+    def _best_tests(self) -> dict[str, tuple[int, SetTest | None]]:
+        """The order at which each feature was found, and the strongest set that contains it."""
+        orders: dict[str, tuple[int, SetTest | None]] = dict.fromkeys(self.feature_names, (0, None))
         for test in self.tests:
             for name in test.term if test.significant else ():
-                order, best = found[name]
+                order, best = orders[name]
                 if order == 0 or (
                     best is not None
                     and order == test.order
                     and (test.p_adjusted, -test.n_positive) < (best.p_adjusted, -best.n_positive)
                 ):
-                    found[name] = test.order, test
-        return found
+                    orders[name] = test.order, test
+        return orders
 
 
-def _check_whole_document(result: SFITResult) -> None:
-    """What a document says in one place fits what it says in others."""
-    known, settings, choice = set(result.feature_names), result.settings, result.beta_choice
-    visible = known | set(settings.given)
-    # What must be so, the field, and its value.
+def _check_consistency(result: SFITResult) -> None:
+    """Raise ValueError if the fields of a stored result contradict each other."""
+    features, settings, choice = set(result.feature_names), result.settings, result.beta_choice
+    visible = features | set(settings.given)
+    # Condition, field, and value of the field.
     checks: list[tuple[bool, str, Any]] = [
-        (len(known) == len(result.feature_names) > 0, "feature_names", result.feature_names),
+        (len(features) == len(result.feature_names) > 0, "feature_names", result.feature_names),
         (len(result.tests) > 0, "tests", result.tests),
         (0 < settings.alpha < 1, "alpha", settings.alpha),
         (0 < settings.run_alpha < 1, "planned_alpha", settings.planned_alpha),
@@ -483,22 +483,22 @@ def _check_whole_document(result: SFITResult) -> None:
     for test in result.tests:
         distinct = len(set(test.term)) == len(test.term) > 0
         checks += [
-            (distinct and known.issuperset(test.term), "term", test.term),
+            (distinct and features.issuperset(test.term), "term", test.term),
             (visible.issuperset(test.base), "base", test.base),
             (test.n_positive <= test.n, "n_positive", test.n_positive),
         ]
     for gate in result.gates:
         checks += [
-            (known.issuperset(gate.found), "found", gate.found),
+            (features.issuperset(gate.found), "found", gate.found),
             (gate.n_positive <= gate.n, "n_positive", gate.n_positive),
         ]
     if choice is not None:
         widths = {len(of_model) for of_model in choice.thresholds}
-        numbers = not np.isnan(np.concatenate([(), *choice.thresholds])).any()
+        complete = not np.isnan(np.concatenate([(), *choice.thresholds])).any()
         checks += [
             (0 < choice.alpha < 1, "beta_choice alpha", choice.alpha),
-            (widths == {len(choice.feature_names)} and numbers, "thresholds", choice.thresholds),
+            (widths == {len(choice.feature_names)} and complete, "thresholds", choice.thresholds),
         ]
-    for fits, name, value in checks:
-        if not fits:
-            raise ValueError(f"{name} does not fit the rest: {shown(value)}")
+    for holds, name, value in checks:
+        if not holds:
+            raise ValueError(f"{name} contradicts the rest: {brief(value)}")

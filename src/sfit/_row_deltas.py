@@ -1,4 +1,4 @@
-"""Delta of every row when one feature is revealed."""
+"""The loss difference of every row when one feature is revealed."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ Array = npt.NDArray[Any]
 
 
 def deltas_by_value(
-    model: Any, X: Any, y: Any, feature: Any, beta: float, **asked: Any
+    model: Any, X: Any, y: Any, feature: Any, beta: float, **problem_args: Any
 ) -> tuple[str, Array, Array]:
-    """The name of a feature, its value in each row, and the difference that revealing it makes.
+    """The name of a feature, its value in each row, and the loss difference when it is revealed.
 
-    `asked` is what else poses the problem.
+    `problem_args` are the remaining arguments that define the problem.
     """
     beta = check_unit(beta, "beta")
-    problem = pose(model, X, y, **asked)
+    problem = pose(model, X, y, **problem_args)
     names, table = problem.features.names, as_table(X)
-    # The value as the user knows it, before any encoding.
+    # The user's value, before any encoding.
     labels = _labels(problem.view, table)
     unnamed = range(len(labels)) if column_names(table) is None else ()
     [column] = positions_of([feature], labels, "feature", unnamed)
     [position] = positions_of([labels[column]], names, "feature")
-    numbers = column_numbers(table, column)
-    values = column_values(table, column) if numbers is None else numbers
+    numeric = column_numbers(table, column)
+    values = column_values(table, column) if numeric is None else numeric
     return names[position], values, row_deltas(problem, position, beta)
 
 
 def _labels(view: ModelView, table: Table) -> tuple[str, ...]:
-    """What the columns of X are called: by themselves, by the model, or by their numbers."""
+    """Names of the columns of X: from X, else from the model, else by position."""
     width = table.shape[1]
-    own = view.names if view.names is not None and len(view.names) == width else None
-    return column_names(table) or own or tuple(f"x{number}" for number in range(width))
+    fitted = view.names if view.names is not None and len(view.names) == width else None
+    return column_names(table) or fitted or tuple(f"x{position}" for position in range(width))
 
 
 def row_deltas(problem: Problem, feature: int, beta: float) -> Array:
-    """One difference per row: the feature revealed, over nothing."""
+    """One difference per row: the feature revealed alone, over no feature."""
     evaluation = problem.evaluation()
     nothing, alone = Reveal(frozenset()), Reveal(frozenset({feature}))
-    found = []
+    differences = []
     for tile in every_tile(problem.rows):
         base = Base(evaluation, tile, evaluation.predictions.one(tile, nothing), signed=beta == 0)
         losses = base.losses_by_row(evaluation.predictions.one(tile, alone))
         rho = relative_improvement(losses.base, losses.full)
-        found.append(delta(losses.base, losses.full, rho > beta, beta))
-    return np.concatenate(found)
+        differences.append(delta(losses.base, losses.full, rho > beta, beta))
+    return np.concatenate(differences)

@@ -1,4 +1,4 @@
-"""A result as text and as a small HTML table: views that compute nothing."""
+"""A result as text and as a small HTML table; nothing is computed here."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from sfit._result import SetTest, Settings, SFITResult
 
 MOST_ROWS = 40
-"""Sets that a summary shows of each order; the others are counted."""
+"""Sets per order that a summary lists; it counts the others."""
 
 SMALLEST_P = 1e-300
-"""Below, a p-value is told as a bound: floats end soon after, and no p-value is 0."""
+"""A smaller p-value is printed as a bound: floats underflow soon after, and no p-value is 0."""
 
 escaped = html.escape
 
@@ -23,42 +23,53 @@ _LEFT = (1, 2)
 
 
 def stars(p: float) -> str:
-    """The customary marks: three stars below 0.001, two below 0.01, one below 0.05."""
+    """The usual marks: three stars below 0.001, two below 0.01, one below 0.05."""
     return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
 
 
 def number(value: float) -> str:
-    """Four significant digits, and a dash where there is no number."""
+    """Four significant digits; a dash for NaN."""
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 
 def p_text(p: float) -> str:
-    """A p-value in three significant digits, or what it is below."""
+    """A p-value in three significant digits, or its upper bound."""
     return f"{p:.3g}" if p >= SMALLEST_P else f"< {SMALLEST_P:.0e}"
 
 
 def p_relation(p: float) -> str:
-    """A p-value as a sentence says it: p = 0.0123, or p < 1e-300."""
+    """A p-value for a sentence: p = 0.0123, or p < 1e-300."""
     return f"p = {p_text(p)}" if p >= SMALLEST_P else f"p {p_text(p)}"
 
 
 def printable(name: Any) -> str:
-    """Text in one line, which cannot command a terminal or turn around what stands beside it.
+    """Text on one line, without control codes that act on a terminal or reverse the text beside it.
 
-    Joiners are part of some scripts and stay; other spaces are spaces; the rest is escaped.
+    Zero-width joiners stay, because some scripts need them; other spaces become plain spaces; other
+    unprintable characters are escaped.
     """
     text = str(name)
-    return text if text.isascii() and text.isprintable() else "".join(map(_printed, text))
+    return (
+        text if text.isascii() and text.isprintable() else "".join(map(_printable_character, text))
+    )
 
 
-def _printed(sign: str) -> str:
+def _printable_character(sign: str) -> str:
     if sign.isprintable() or sign in "\u200c\u200d":
         return sign
     return " " if unicodedata.category(sign) == "Zs" else ascii(sign)[1:-1]
 
 
+def shortened(text: str, longest: int, mark: str = "…") -> str:
+    """The beginning and the end of a long text, because names often differ at their end only."""
+    if len(text) <= longest:
+        return text
+    half = max(1, (longest - len(mark)) // 2)
+    return f"{text[:half]}{mark}{text[-half:]}"
+
+
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """Names as in a sentence: a, b and c; the last ones counted where there are many."""
+    """Names for a sentence: a, b and c; those beyond `most` are counted."""
     names = [printable(name) for name in names]
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
@@ -66,7 +77,7 @@ def listed(names: Sequence[str], most: int = 6) -> str:
 
 
 def by_order(result: SFITResult) -> list[list[SetTest]]:
-    """The sets of each order, the significant first and by statistic."""
+    """The sets of each order: significant ones first, then by falling statistic."""
     return [
         sorted(
             (test for test in result.tests if test.order == order),
@@ -78,16 +89,16 @@ def by_order(result: SFITResult) -> list[list[SetTest]]:
 
 def headline(result: SFITResult) -> str:
     """The finding in one sentence."""
-    found = result.selected
-    tested = len(result.feature_names)
-    if not found:
-        return f"None of {tested} features is significant."
-    verb = "is" if len(found) == 1 else "are"
-    return f"{len(found)} of {tested} features {verb} significant: {listed(found, 8)}."
+    selected = result.selected
+    n_tested = len(result.feature_names)
+    if not selected:
+        return f"None of {n_tested} features is significant."
+    verb = "is" if len(selected) == 1 else "are"
+    return f"{len(selected)} of {n_tested} features {verb} significant: {listed(selected, 8)}."
 
 
 def facts(result: SFITResult) -> list[tuple[str, str]]:
-    """What was asked, in pairs of words."""
+    """The settings, as pairs of label and text."""
     s = result.settings
     n = result.tests[0].n if result.tests else 0
     betas = ", ".join(number(beta) for beta in dict.fromkeys(s.beta))
@@ -105,22 +116,22 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
 
 
 def notes(result: SFITResult) -> list[str]:
-    """What there is to say beside the tests."""
+    """The caveats, one line each."""
     return [f"Note: {printable(caveat)}" for caveat in result.caveats]
 
 
 def _coverage_text(coverage: float) -> str:
-    """Four decimals, and 1 only where it is."""
+    """Four decimals; 1 only if the coverage is exactly 1."""
     return "above 0.9999" if 0.99995 <= coverage < 1 else f"{coverage:.4f}"
 
 
 def at_level(settings: Settings) -> str:
-    """The level of `beta_max` in words, where it is not that of the decisions."""
+    """The level of `beta_max` in words, if it differs from that of the decisions."""
     return "" if settings.planned_alpha is None else f" at alpha = {number(settings.run_alpha)}"
 
 
 def gate_lines(result: SFITResult) -> list[str]:
-    """What each gate says."""
+    """One line per gate, and one on an unexplained remainder."""
     lines = []
     for gate in result.gates:
         state = "open: there is more to find" if gate.is_open else "closed"
@@ -130,19 +141,19 @@ def gate_lines(result: SFITResult) -> list[str]:
     if last is not None and last.is_open and nothing_new:
         lines.append(
             f"Unexplained remainder: order {last.after_order} found nothing new, although all "
-            "features together predict better than what was found before."
+            "features together predict better than the features found so far."
         )
     return lines
 
 
 def columns(result: SFITResult) -> tuple[str, ...]:
-    """The heads of the table."""
+    """The column headings of the table."""
     p = "adj. p" if result.settings.correction else "p-value"
     return ("order", "set", "over", "median", "interval", p, "n+", "beta_max", "")
 
 
 def cells(test: SetTest) -> tuple[str, ...]:
-    """A set as a line of the table."""
+    """One set as a row of the table."""
     return (
         str(test.order),
         ", ".join(map(printable, test.term)),
@@ -157,18 +168,18 @@ def cells(test: SetTest) -> tuple[str, ...]:
 
 
 def first_sets(result: SFITResult) -> tuple[list[SetTest], list[str]]:
-    """The first sets of each order, and how many are left out."""
-    shown, left_out = [], []
+    """The first sets of each order, and lines that count the rest."""
+    listed_sets, left_out = [], []
     for family in by_order(result):
-        shown += family[:MOST_ROWS]
+        listed_sets += family[:MOST_ROWS]
         if len(family) > MOST_ROWS:
             more = len(family) - MOST_ROWS
             left_out.append(f"{more} more sets of order {family[0].order}: see .table.")
-    return shown, left_out
+    return listed_sets, left_out
 
 
 def as_text(result: SFITResult) -> str:
-    """The whole result for a terminal, as statsmodels would lay it out."""
+    """The whole result for a terminal, laid out as statsmodels does."""
     tests, left_out = first_sets(result)
     rows = [columns(result), *(cells(test) for test in tests)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -205,7 +216,7 @@ def as_text(result: SFITResult) -> str:
 
 
 def as_html(result: SFITResult) -> str:
-    """The table for a notebook; everything that comes from the user is escaped."""
+    """The table for a notebook; all text from the user is escaped."""
     tests, left_out = first_sets(result)
     header = "".join(f"<th>{escaped(name)}</th>" for name in columns(result))
     rows = "".join(

@@ -35,30 +35,30 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Keep the features that a model significantly uses.
 
     A clone of the estimator is fitted on a part of the rows and tested on the rest; a prefit model
-    is tested on all of them. Features that are significant at any order are kept. `transform` keeps
+    is tested on all rows. Features that are significant at any order are kept. `transform` follows
     scikit-learn's conventions, errors included: `NotFittedError` before `fit`, and `ValueError` for
-    rows of other columns, or with missing values where neither the estimator says that it takes
-    them nor `fit` has seen any.
+    rows with other columns, or with missing values if neither the tags of the estimator allow them
+    nor `fit` has seen any.
 
     Parameters
     ----------
     estimator : estimator
-        What to fit; with ``prefit=True``, the fitted model.
+        The estimator to fit; with ``prefit=True``, the fitted model.
     prefit : bool, default=False
-        Whether the estimator is fitted already, on other rows.
+        Whether the estimator is already fitted, on other rows.
     test_size : float, default=0.5
         Share of the rows to test on.
     loss, alpha, beta, max_order, correction : as in `feature_significance`
         How the test decides.
     reference : str, number, mapping, row or data set, optional
-        As for `feature_significance`; by default the means of the rows that the clone was fitted on
+        As in `feature_significance`; by default the means of the rows that the clone was fitted on
         (of all rows for a prefit model).
     groups, partners, n_partners, strict : as in `feature_significance`
         Which sets are tested.
     n_jobs : int, optional
         Number of joblib workers for the test.
     random_state : int, optional
-        How the rows are split, and the seed of ``beta="auto"``.
+        Seed of the split of the rows, and of ``beta="auto"``.
 
     Attributes
     ----------
@@ -71,13 +71,13 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of str
-        Names of the columns, where they have any.
+        Names of the columns, if they have names.
 
     Notes
     -----
-    Section 4 of the paper selects the features of a credit model like this, and fits it anew on
-    them. Kept is :math:`\mathcal{S}_1 \cup \ldots \cup \mathcal{S}_m` for ``max_order`` m: the
-    members of every significant set.
+    Section 4 of the paper selects the features of a credit model like this, and fits it again on
+    them. The selection is :math:`\mathcal{S}_1 \cup \ldots \cup \mathcal{S}_m` for ``max_order``
+    m: the members of every significant set.
 
     Examples
     --------
@@ -125,21 +125,21 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> SFITSelector:
-        """Fit a clone on a part of the rows, and test it on the others.
+        """Fit a clone on a part of the rows, and test it on the rest.
 
         Parameters
         ----------
         X : array or frame of shape (n, columns)
             The rows.
         y : array of shape (n,)
-            What was observed.
+            The target.
         **fit_params
-            Passed to the estimator's `fit`, cut to its rows where there is one value per row.
+            Passed to the estimator's `fit`; arrays with one value per row are cut to its rows.
 
         Returns
         -------
         SFITSelector
-            Itself.
+            The selector itself.
         """
         check_flag(self.prefit, "prefit")
         check_level(self.test_size, "test_size")
@@ -197,7 +197,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _routed(self, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """What the estimator's fit asks for; without metadata routing, all that was passed."""
+        """The parameters that the estimator's fit requests; without metadata routing, all."""
         if not get_config()["enable_metadata_routing"]:
             return fit_params
         return dict(process_routing(self, "fit", **fit_params).estimator.fit)
@@ -220,16 +220,16 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             ) from error
 
     def _supported(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Which columns belong to a feature that was found."""
+        """Which columns belong to a significant feature."""
         names = column_names(as_table(X))
-        own = as_view(self.estimator_, self.loss).names
+        fitted = as_view(self.estimator_, self.loss).names
         numbered = tuple(f"x{position}" for position in range(self.n_features_in_))
-        labels = names or own or numbered
+        labels = names or fitted or numbered
         selected = set(self.result_.selected)
-        numbers = range(len(labels)) if names is None else ()
+        unnamed = range(len(labels)) if names is None else ()
         for group, columns in (self.groups or {}).items():
             if str(group) in selected:
-                members = positions_of(columns, labels, "groups", numbers)
+                members = positions_of(columns, labels, "groups", unnamed)
                 selected.update(labels[position] for position in members)
         return np.asarray([label in selected for label in labels])
 
@@ -238,12 +238,12 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return self.support_
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say where parameters of `fit` go: to the estimator's `fit`.
+        """Route the parameters of `fit` to the estimator's `fit`.
 
         Returns
         -------
         MetadataRouter
-            As scikit-learn asks for.
+            The router, as scikit-learn requires.
         """
         return MetadataRouter(owner=self).add(
             estimator=self.estimator,
@@ -256,14 +256,14 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             inner = get_tags(self.estimator)
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
             tags.input_tags.sparse = inner.input_tags.sparse
-        # Pipelines do not say that they take missing values, and others have no tags.
+        # The tags of Pipelines do not mention missing values, and other models have no tags.
         tags.input_tags.allow_nan |= getattr(self, "_fitted_on_missing", False)
         tags.target_tags.required = True
         return tags
 
 
 def _has_missing(X: Any) -> bool:
-    """Whether scikit-learn would refuse these rows for the values that they lack."""
+    """Whether scikit-learn would refuse these rows for missing values."""
     try:
         check_array(X, dtype=None, accept_sparse=True)
     except ValueError:
@@ -272,7 +272,7 @@ def _has_missing(X: Any) -> bool:
 
 
 def _checked_rows(X: Any, y: Any) -> tuple[Any, Any]:
-    """Rows and target of one length, of which parts can be taken."""
+    """Rows and target of equal length, in types that can be indexed by row."""
     if y is None:
         raise DataError("SFITSelector requires y to be passed, but the target y is None.")
     try:
@@ -286,6 +286,6 @@ def _checked_rows(X: Any, y: Any) -> tuple[Any, Any]:
     if isinstance(rows, np.ndarray) and rows.dtype.kind == "O":
         odd = [type(cell).__name__ for cell in np.ravel(rows) if not is_hashable(cell)]
         if odd:
-            # What scikit-learn's own estimators say of such cells, and its checks ask for.
+            # The message of scikit-learn's estimators for such cells, which its checks require.
             raise TypeError(f"X: argument must be a string or a real number, not {odd[0]!r}")
     return rows, target

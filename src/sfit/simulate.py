@@ -19,7 +19,7 @@ __all__ = ["correlated", "interactions", "interactions_mean"]
 def interactions(
     n: int, *, noise: float = 0.01, random_state: Any = None
 ) -> tuple[pd.DataFrame, Array]:
-    r"""Draw the rows of section 3: two features matter alone, three in pairs, two not at all.
+    r"""Draw the rows of section 3: two features matter alone, three only in pairs, two not at all.
 
     Parameters
     ----------
@@ -28,14 +28,14 @@ def interactions(
     noise : float, default=0.01
         Standard deviation of the noise.
     random_state : int or Generator, optional
-        What the rows are drawn with.
+        Seed or generator of the rows.
 
     Returns
     -------
     X : DataFrame of shape (n, 7)
         Independent standard normal features `X1` to `X7`.
     y : ndarray of shape (n,)
-        What is observed.
+        The target.
 
     Notes
     -----
@@ -92,7 +92,7 @@ def interactions_mean(X: Any) -> Array:
 def correlated(
     n: int, *, correlation: float = 0.85, noise_variance: float = 10.0, random_state: Any = None
 ) -> tuple[pd.DataFrame, Array]:
-    r"""Draw the rows of section 1: two features that matter equally and say almost the same.
+    r"""Draw the rows of section 1: two features that matter equally and are highly correlated.
 
     Parameters
     ----------
@@ -103,19 +103,19 @@ def correlated(
     noise_variance : float, default=10.0
         Variance of the noise.
     random_state : int or Generator, optional
-        What the rows are drawn with.
+        Seed or generator of the rows.
 
     Returns
     -------
     X : DataFrame of shape (n, 2)
         The features `X1` and `X2`.
     y : ndarray of shape (n,)
-        What is observed.
+        The target.
 
     Notes
     -----
     Section 1 of the paper: :math:`Y = 2 + X_1 + X_2 + \epsilon`. The paper writes the noise as
-    N(0, 10); read as a variance it gives the paper's numbers.
+    N(0, 10); with 10 as the variance, the results match the paper's numbers.
 
     Examples
     --------

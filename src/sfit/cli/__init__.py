@@ -1,6 +1,6 @@
-"""The program `sfit`: what the library does, from files, for a terminal.
+"""The program `sfit`: the library on files, from a terminal.
 
-`_app` has the commands, `model_files` reads models, `_data` reads rows, `_labels` settles class
+`_app` has the commands, `model_files` reads models, `_data` reads rows, `_labels` matches class
 labels, `_show` prints.
 """
 
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command: 0, or 2 with one line on what to do about bad input."""
+    """Run one command; return 0, or 2 for bad input after one line with the remedy."""
     try:
         import typer
 
@@ -43,7 +43,7 @@ def run(arguments: list[str]) -> int:
     except typer.TyperException as error:
         return _complain(f"{error.format_message().rstrip('. ')}. See: {_help_command(error)}")
     except BrokenPipeError:
-        # The reader has gone (`sfit ... | head`); nor can Python's own last flush reach it.
+        # The reader has gone (`sfit ... | head`), and Python's last flush would fail as well.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (KeyboardInterrupt, typer.Abort):
@@ -68,6 +68,6 @@ def _complain(message: str, code: int = 2) -> int:
 
 
 def _warn(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """A warning in one line; what concerns developers only is left out."""
+    """Print a warning on one line; skip those meant for developers."""
     if not issubclass(category, DeprecationWarning | FutureWarning | PendingDeprecationWarning):
         say(message, "Warning")

@@ -1,4 +1,4 @@
-"""The commands. Each reads its files, calls the library, and shows what it returned."""
+"""The commands. Each reads its files, calls the library, and prints the result."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ DataFile = Annotated[
 ]
 Target = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="Column to predict.")]
 Features = Annotated[
-    str | None, typer.Option(metavar="A,B", help="Columns for the model [its own, else all].")
+    str | None, typer.Option(metavar="A,B", help="Columns of the model [as fitted, else all].")
 ]
 Classes = Annotated[
-    str | None, typer.Option(metavar="A,B", help="Labels, where the model file has none.")
+    str | None, typer.Option(metavar="A,B", help="Labels, if the model file has none.")
 ]
 Loss = Annotated[str, typer.Option(metavar="NAME", help="absolute_error, log_loss, brier, ...")]
 Alpha = Annotated[float, typer.Option(metavar="P", help="Level of every test.")]
@@ -42,7 +42,7 @@ Group = Annotated[
 ]
 Reference = Annotated[str, typer.Option(metavar="WHAT", help="mean, median, mode, number, file.")]
 Checkpoint = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Go on from here if the run is stopped.")
+    Path | None, typer.Option(metavar="FILE", help="Resume from this file if the run is stopped.")
 ]
 Jobs = Annotated[int | None, typer.Option(metavar="N", help="Workers; -1: all cores.")]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Random seed, for beta.")]
@@ -96,7 +96,7 @@ def run_test(
         str | None, typer.Option(metavar="NAME", help="fdr_by, fdr_bh, holm or bonferroni.")
     ] = None,
     reference: Reference = "mean",
-    group: Group = [],  # noqa: B006  (typer makes a new list of each call)
+    group: Group = [],  # noqa: B006  (typer makes a new list for each call)
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="One test per value of a column, or 'class'.")
     ] = None,
@@ -114,7 +114,7 @@ def run_test(
     debug: Debug = False,
 ) -> None:
     """Test which features of DATA the fitted MODEL really uses."""
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "features": _inputs.names(features),
         "loss": loss,
         "alpha": alpha,
@@ -137,8 +137,8 @@ def run_test(
     from sfit import feature_significance
     from sfit.cli._show import show_result
 
-    asked["reference"] = _inputs.reference(reference)
-    result: Any = feature_significance(view, rows, target, **asked)
+    arguments["reference"] = _inputs.reference(reference)
+    result: Any = feature_significance(view, rows, target, **arguments)
     show_result(result)
     if json is not None:
         result.to_json(json)
@@ -168,8 +168,8 @@ def beta(
     allow_pickle: AllowPickle = False,
     debug: Debug = False,
 ) -> None:
-    """Choose beta for MODEL on validation rows: random copies of it should find nothing."""
-    asked: dict[str, Any] = {
+    """Choose beta for MODEL on validation rows, so that random copies of it find nothing."""
+    arguments: dict[str, Any] = {
         "features": _inputs.names(features),
         "loss": loss,
         "alpha": alpha,
@@ -188,8 +188,8 @@ def beta(
     from sfit import choose_beta
     from sfit.cli._show import show_beta
 
-    asked["reference"] = _inputs.reference(reference)
-    show_beta(choose_beta(view, rows, target, **asked))
+    arguments["reference"] = _inputs.reference(reference)
+    show_beta(choose_beta(view, rows, target, **arguments))
 
 
 @app.command()
@@ -208,7 +208,7 @@ def report(
     _inputs.check_writable(page)
     if not result.is_file():
         raise DataError(f"there is no file {str(result)!r}.")
-    # Which of the two it is stands at the beginning.
+    # The kind of the result stands at the beginning of the file.
     with result.open("rb") as file:
         partitioned = b'"PartitionedResult"' in file.read(200)
     owner: Any = PartitionedResult if partitioned else SFITResult
@@ -222,7 +222,7 @@ def power(
     alpha: Alpha = 0.05,
     debug: Debug = False,
 ) -> None:
-    """Show how weak an effect a test of so many rows can find."""
+    """Show the power of a test with this many rows."""
     from sfit._arguments import check_whole
     from sfit.cli._show import show_power
 
@@ -238,7 +238,7 @@ def demo(debug: Debug = False) -> None:
     from sfit import feature_significance, simulate
     from sfit.cli._show import show_result
 
-    print("Y = 3 + 4 X1 + X1 X2 + 3 X3^2 + 2 X4 X5 + noise; X6 and X7 play no part.")
+    print("Y = 3 + 4 X1 + X1 X2 + 3 X3^2 + 2 X4 X5 + noise; X6 and X7 have no effect.")
     print("A boosting model, fitted on 30,000 rows and tested on 10,000:\n")
     sys.stdout.flush()
     X, y = simulate.interactions(40_000, random_state=0)
@@ -266,15 +266,15 @@ def reproduce(
     study: Annotated[
         str, typer.Argument(metavar="STUDY", help="Its name.", autocompletion=_studies)
     ],
-    fast: Annotated[bool, typer.Option("--fast", help="A small version, in seconds.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="A small version; takes seconds.")] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where tables and figures go.")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for tables and figures.")
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Run a study of the paper again, and print what it finds."""
+    """Reproduce a study of the paper, and print its findings."""
     if study not in _studies():
         raise ArgumentError(f"STUDY must be one of {', '.join(_studies())}; got {study!r}.")
-    found = import_module("sfit.studies").run(study, fast=fast, out=out)
-    if found is not None:
-        print(found)
+    report = import_module("sfit.studies").run(study, fast=fast, out=out)
+    if report is not None:
+        print(report)

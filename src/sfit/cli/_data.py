@@ -17,7 +17,7 @@ KINDS = "CSV (.csv, .csv.gz) or Parquet (a file, a folder or a glob such as 'row
 
 
 def is_parquet(source: str) -> bool:
-    """Whether rows lie in Parquet files, by what the files hold."""
+    """Whether the source is Parquet, judged by the content of the files."""
     path = Path(source)
     if path.is_dir() or (not path.exists() and glob.has_magic(source)):
         return True
@@ -50,22 +50,22 @@ def read_rows(source: str) -> pd.DataFrame:
         raise DataError(f"there is no data file {source!r}.")
     with path.open("rb") as file:
         head = file.read(4)
-    # By content: the name of a file may say anything.
+    # By content: the name may be wrong.
     if head == b"PAR1":
         return _parquet(source, [source])
     return _csv(source, packed=head.startswith(b"\x1f\x8b"))
 
 
 class _Unpacked(gzip.GzipFile):
-    """A packed file that is read up to a limit: a few bytes can unpack to any number."""
+    """A gzip file that is read up to a limit: a few bytes can unpack to any size."""
 
     def read(self, size: int | None = -1) -> bytes:
-        """The next bytes, unless there have been too many."""
+        """The next bytes; an error beyond the limit."""
         most = max(MOST_UNPACKED, MOST_RATIO * Path(str(self.name)).stat().st_size)
         if self.tell() > most:
             raise DataError(
                 f"{str(self.name)!r} unpacks to more than {most / 2**30:,.1f} GB, {MOST_RATIO} "
-                "times its size: if these are rows, unpack the file yourself or save it as Parquet."
+                "times its size: if it is a table, unpack the file yourself or save it as Parquet."
             )
         return super().read(size)
 
@@ -95,7 +95,7 @@ def _parquet(source: str, files: list[str]) -> pd.DataFrame:
         raise MissingDependencyError(
             'Parquet files need pyarrow: pip install "sfit[parquet]".'
         ) from error
-    # A folder goes to pyarrow by its name; of several files it takes a list.
+    # pyarrow takes one path (a file or a folder), or a list of files.
     where = files[0] if len(files) == 1 else files
     try:
         data = ds.dataset(where, format="parquet", partitioning="hive")
@@ -109,18 +109,18 @@ def _parquet(source: str, files: list[str]) -> pd.DataFrame:
 
 
 def _check_size(source: str, data: Any) -> None:
-    """Refuse rows that fill a few bytes of a file, one number repeated, and all memory."""
+    """Refuse a small file that would fill the memory, such as one repeated number."""
     unpacked = data.count_rows() * sum(map(_width, data.schema.types)) // 8
     packed = sum(Path(file).stat().st_size for file in data.files)
     if unpacked > max(MOST_UNPACKED, MOST_RATIO * packed):
         raise DataError(
-            f"{source!r} unpacks to {unpacked / 2**30:,.1f} GB, {MOST_RATIO} times its size and "
-            "more: keep to the columns and rows that are needed."
+            f"{source!r} unpacks to {unpacked / 2**30:,.1f} GB, more than {MOST_RATIO} times its "
+            "size: keep only the columns and rows that you need."
         )
 
 
 def _width(kind: Any) -> int:
-    """Bits of one value in memory; of a text, whose length no one knows yet, those of a pointer."""
+    """Bits of one value in memory; for text, whose length is unknown, those of a pointer."""
     try:
         return int(kind.bit_width)
     except ValueError:

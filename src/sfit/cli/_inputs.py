@@ -1,4 +1,4 @@
-"""From what was typed to what the library takes; what makes no sense is refused before any work."""
+"""Command-line options as arguments of the library; bad options are refused before any work."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ def betas(text: str) -> Any:
     if text == "auto":
         return text
     try:
-        numbers = [float(number) for number in text.split(",")]
+        values = [float(value) for value in text.split(",")]
     except ValueError:
         raise ArgumentError(
             f"--beta must be a number, numbers separated by commas (one per order), or auto; got "
             f"{text!r}."
         ) from None
-    return numbers if len(numbers) > 1 else numbers[0]
+    return values if len(values) > 1 else values[0]
 
 
 def groups(texts: Sequence[str]) -> dict[str, list[str]] | None:
     """Groups of columns, each written as NAME=A,B."""
-    found: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     for text in texts:
         name, equals, members = text.partition("=")
         if not equals or not name or not names(members):
             raise ArgumentError(f"--group must look like NAME=COLUMN,COLUMN; got {text!r}.")
-        if name in found:
+        if name in columns:
             raise ArgumentError(f"--group names {name!r} twice; list its columns once.")
-        found[name] = names(members) or []
-    return found or None
+        columns[name] = names(members) or []
+    return columns or None
 
 
 def partners(text: str) -> dict[str, Any]:
-    """Which partners to try, or how many of those that come first."""
+    """Which partners to try, or how many of the first."""
     if text.isdecimal():
         return {"n_partners": int(text)}
     if text not in ("auto", "all"):
@@ -53,7 +53,7 @@ def partners(text: str) -> dict[str, Any]:
 
 def reference(text: str) -> Any:
     """A word, a number, or a file of rows (the training set, ideally)."""
-    # Only now, when the model is loaded: a misspelt option need not wait for pandas and SciPy.
+    # Imported late: a misspelt option must not wait for pandas and SciPy.
     from sfit.problem._reference import NAMED_REFERENCES
 
     if text in NAMED_REFERENCES:
@@ -67,7 +67,7 @@ def reference(text: str) -> Any:
 
 
 def check_writable(*paths: Path | None) -> None:
-    """Refuse to start on work whose result could not be written."""
+    """Refuse to start if the result could not be written."""
     for path in paths:
         if path is not None and (path.is_dir() or not path.parent.is_dir()):
             what = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
@@ -75,7 +75,7 @@ def check_writable(*paths: Path | None) -> None:
 
 
 def digest(model: str) -> str | None:
-    """What tells this model file from another, for a checkpoint."""
+    """The digest of a model file, which identifies it in a checkpoint."""
     path = Path(model)
     return blake2b(path.read_bytes(), digest_size=16).hexdigest() if path.is_file() else None
 
@@ -96,7 +96,7 @@ def load(
     loaded = load_model(model, trust=trust, allow_pickle=allow_pickle)
     from sfit._losses import check_loss
     from sfit.cli._data import is_parquet, read_head, read_rows
-    from sfit.cli._labels import settle_labels, speak_the_same
+    from sfit.cli._labels import labels_match, match_labels
     from sfit.models import as_view
 
     check_loss(loss)
@@ -112,10 +112,12 @@ def load(
     stored = is_parquet(data)
     rows = read_head(data) if stored else read_rows(data)
     if target not in rows.columns:
-        known = ", ".join(map(str, rows.columns[:8])) + (", ..." if rows.shape[1] > 8 else "")
-        raise ArgumentError(f"--target names {target!r}, but the columns of {data!r} are {known}.")
-    if stored and classes is None and speak_the_same(view, rows[target]):
-        # Read tile by tile, however many rows there are.
+        columns = ", ".join(map(str, rows.columns[:8])) + (", ..." if rows.shape[1] > 8 else "")
+        raise ArgumentError(
+            f"--target names {target!r}, but the columns of {data!r} are {columns}."
+        )
+    if stored and classes is None and labels_match(view, rows[target]):
+        # The library reads the files tile by tile, whatever their size.
         return view, data
     rows = read_rows(data) if stored else rows
-    return settle_labels(view, rows, target, names(classes))
+    return match_labels(view, rows, target, names(classes))

@@ -1,4 +1,4 @@
-"""Results for a terminal: tables with stars and interval bars; plain text where nobody looks on."""
+"""Results for a terminal: tables with stars and interval bars; plain text for pipes and files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BAR_WIDTH = 17
 BAR_SIGNS = {"zero": "│", "interval": "─", "median": "●"}
 PLAIN_SIGNS = {"zero": "|", "interval": "-", "median": "o"}
 
-# The columns of `_summary`, and which of them a narrow terminal does without, first to go first.
+# Columns of `_summary` that a narrow terminal drops, in this order.
 DISPENSABLE = ("beta_max", "n+", "order", "over", "interval", "bar")
 LEFT = ("set", "over", "bar")
 
@@ -59,12 +59,12 @@ def _table(result: SFITResult, tests: Sequence[SetTest], console: Console) -> Ta
     rows = [list(_summary.cells(test)) for test in tests]
     for place in (names.index("set"), names.index("over")):
         for row in rows:
-            row[place] = _shortened(row[place], console.width // 3)
+            row[place] = _summary.shortened(row[place], console.width // 3, "...")
     place = names.index("interval") + 1
     names.insert(place, "bar")
     for row, bar in zip(rows, _bars(tests, console), strict=True):
         row.insert(place, bar)
-    for name in _too_many(names, rows, console.width):
+    for name in _columns_to_drop(names, rows, console.width):
         place = names.index(name)
         del names[place]
         for row in rows:
@@ -83,15 +83,8 @@ def _table(result: SFITResult, tests: Sequence[SetTest], console: Console) -> Ta
     return table
 
 
-def _shortened(text: str, width: int) -> str:
-    """A name that leaves room for numbers; its end often tells it from others, so that stays."""
-    return (
-        text if len(text) <= width else f"{text[: width - width // 2 - 3]}...{text[-width // 2 :]}"
-    )
-
-
-def _too_many(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Columns to leave out so that the others fit."""
+def _columns_to_drop(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Columns to drop to make the others fit."""
     table = [names, *rows]
     needed = {name: 2 + max(Text(row[i]).cell_len for row in table) for i, name in enumerate(names)}
     left_out: list[str] = []
@@ -104,7 +97,7 @@ def _too_many(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -
 
 
 def _bars(tests: Sequence[SetTest], console: Console) -> list[str]:
-    """Each interval, drawn on a scale of its order: across orders they cannot be compared."""
+    """Each interval, on a common scale per order: orders must not be compared."""
     signs = BAR_SIGNS if console.encoding.startswith("utf") else PLAIN_SIGNS
     spans: dict[int, tuple[float, float]] = {}
     for test in tests:
@@ -115,7 +108,7 @@ def _bars(tests: Sequence[SetTest], console: Console) -> list[str]:
 
 
 def _bar(test: SetTest, low: float, high: float, signs: dict[str, str]) -> str:
-    """One interval; what is not zero never stands on the mark of zero, so that its side is seen."""
+    """One interval; nonzero values never fall on the mark of zero, so their side stays visible."""
     last = BAR_WIDTH - 1
     zero = round(-low / (high - low) * last) if high > low else last // 2
     zero = min(max(zero, int(low < 0)), last - int(high > 0))
@@ -138,12 +131,12 @@ def _bar(test: SetTest, low: float, high: float, signs: dict[str, str]) -> str:
 
 
 def show_beta(choice: BetaChoice) -> None:
-    """Print a choice of beta, and how often random models reject at others."""
+    """Print the chosen beta, and the rejection rate of random models at other betas."""
     allowed = f"below alpha = {choice.alpha:g}"
     tests = choice.n_models * len(choice.feature_names)
     _print(
         f"beta = {choice.beta:.4g}: {choice.rate(choice.beta):.3f} of {tests:,} tests of "
-        f"{choice.n_models} random models reject, which is {allowed} "
+        f"{choice.n_models} random models reject, {allowed} "
         f"({choice.n_rows:,} rows, seed {choice.seed})."
     )
     betas = sorted({0.0, *(10.0**exponent for exponent in range(-6, 0)), choice.beta})
@@ -155,7 +148,7 @@ def show_beta(choice: BetaChoice) -> None:
 
 
 def show_power(n: int, alpha: float) -> None:
-    """Print what a test of `n` rows can find."""
+    """Print the power of a test with `n` rows."""
     rows = [
         (f"{share:.1%}", f"{power(n, share, alpha):.3f}", f"{rows_needed(share, alpha):,}")
         for share in SHARES
@@ -167,8 +160,8 @@ def show_power(n: int, alpha: float) -> None:
     )
     _print_columns([head, *rows])
     _print(
-        f"\nA set of features is significant when more than half of the rows improve by more than "
-        f"beta, beyond chance at alpha = {alpha:g}."
+        f"\nA set of features is significant if the test rejects, at alpha = {alpha:g}, that at "
+        "most half of all rows improve by more than beta."
     )
 
 

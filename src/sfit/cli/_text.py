@@ -1,4 +1,4 @@
-"""Text from files and users, made fit to print."""
+"""Messages to the user, safe to print."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from sfit._summary import printable
 
 
 def say(message: object, kind: str = "") -> None:
-    """One line to the user, beside what a pipe carries on."""
+    """Print one line to standard error, which a pipe does not carry."""
     line = printable(" ".join(str(message).split()))
     print(f"{kind}: {line}" if kind else line, file=sys.stderr)

@@ -1,8 +1,8 @@
 """Displays in the manner of scikit-learn.
 
-``plot(ax=None)`` draws, keeps its artists, and shows nothing by itself. Text and frames follow
-matplotlib's own style, and the colours stand out from white and from black alike, so that every
-display can be used in a light or a dark style.
+``plot(ax=None)`` draws, keeps its artists, and never calls ``plt.show``. Text and frames follow the
+current matplotlib style, and the colours contrast with white and with black, so every display works
+in a light or a dark style.
 """
 
 from sfit.plotting._betas import BetaCurveDisplay, SignificanceBetaDisplay

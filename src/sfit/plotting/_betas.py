@@ -1,4 +1,4 @@
-"""What beta does: the curve it was chosen on, and how far each finding carries."""
+"""The curve on which beta was chosen, and the largest beta at which each set is significant."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sfit.plotting._style import (
     GREY,
     ORANGE,
     ROW_HEIGHT,
+    axes_or_new,
     explain,
     left_out_of,
     name_ticks,
     order_color,
     order_marker,
-    own_axes,
     plain_frame,
     short_set,
 )
@@ -34,23 +34,23 @@ LARGEST_BETA = 1e9
 
 
 class BetaCurveDisplay:
-    """Rejection rate of random models against beta, with the level and the choice.
+    """Rejection rate of random models against beta, with alpha and the chosen beta.
 
     Parameters
     ----------
     choice : BetaChoice
-        What `choose_beta` returned.
+        The result of `choose_beta`.
 
     Attributes
     ----------
     ax_, figure_
-        Where it was drawn.
+        The axes and the figure drawn on.
     curve_, level_, choice_
         The lines drawn.
 
     Notes
     -----
-    Section 2.2 of the paper: beta is the smallest at which the curve is below alpha.
+    Section 2.2 of the paper: the chosen beta is the smallest at which the curve is below alpha.
 
     Examples
     --------
@@ -69,14 +69,14 @@ class BetaCurveDisplay:
 
     @classmethod
     def from_result(cls, result: SFITResult, *, ax: Any = None) -> BetaCurveDisplay:
-        """Draw how the beta of a result was chosen, where it was: ``beta="auto"``.
+        """Draw how ``beta="auto"`` chose the beta of a result.
 
         Parameters
         ----------
         result : SFITResult
-            What was found.
+            The result to draw.
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
@@ -85,28 +85,28 @@ class BetaCurveDisplay:
         """
         if result.beta_choice is None:
             raise ArgumentError(
-                "this result has no curve: its beta was given. Test with beta='auto', or plot what "
-                "sfit.choose_beta returns."
+                "this result has no curve: its beta was given. Test with beta='auto', or plot the "
+                "result of sfit.choose_beta."
             )
         return cls(result.beta_choice).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> BetaCurveDisplay:
-        """Draw on `ax`, or on axes of its own.
+        """Draw on `ax`, or on new axes.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
         BetaCurveDisplay
-            Itself.
+            The display itself.
         """
-        self.ax_ = ax = own_axes(ax, 6.4, 4.0)
+        self.ax_ = ax = axes_or_new(ax, 6.4, 4.0)
         self.figure_ = ax.figure
         choice, curve = self.choice, self.choice.curve
-        # beta = 0 has no place on a logarithmic axis: the first step starts at the left edge.
+        # A logarithmic axis has no 0: the first step starts at the left edge.
         positive = curve["beta"][curve["beta"] > 0]
         left = max(min([SMALLEST_BETA, *(positive / 10)]), 1e-300)
         right = max(0.1, 3 * min(curve["beta"].max(), 1.0))
@@ -137,28 +137,28 @@ class BetaCurveDisplay:
 
 
 class SignificanceBetaDisplay:
-    """Up to which beta each set stays significant: a line from the left edge to its `beta_max`.
+    """The range of beta in which each set is significant: a line from the left to its `beta_max`.
 
-    At the alpha of the run (`SFITResult.at` changes colours only), without a correction, and with
-    what the set was tested over held fixed.
+    The lines hold at the alpha of the run (`SFITResult.at` changes colours only), without a
+    correction, and for the base that the set was tested over.
 
     Parameters
     ----------
     result : SFITResult
-        What was found.
+        The result to draw.
     max_sets : int, default=25
-        Sets to draw, by their `beta_max`; the others are counted.
+        Number of sets to draw, by falling `beta_max`; the others are counted.
 
     Attributes
     ----------
     shown : list of SetTest
         The sets drawn, from the top.
     ax_, figure_
-        Where it was drawn.
+        The axes and the figure drawn on.
     lines_, points_ : list of artists
-        Of each set: its line, and the point at its `beta_max`.
+        The line of each set, and the point at its `beta_max`.
     betas_ : list of lines
-        At each beta that was used.
+        One line at each beta of the tests.
 
     Examples
     --------
@@ -174,10 +174,10 @@ class SignificanceBetaDisplay:
     def __init__(self, result: SFITResult, max_sets: int = MOST_SETS) -> None:
         check_whole(max_sets, "max_sets")
         self.result = result
-        carrying = [test for test in result.tests if not math.isnan(test.beta_max)]
-        carrying.sort(key=lambda test: -test.beta_max)
-        self.shown, self.hidden = carrying[:max_sets], carrying[max_sets:]
-        self.n_never = len(result.tests) - len(carrying)
+        drawable = [test for test in result.tests if not math.isnan(test.beta_max)]
+        drawable.sort(key=lambda test: -test.beta_max)
+        self.shown, self.hidden = drawable[:max_sets], drawable[max_sets:]
+        self.n_never = len(result.tests) - len(drawable)
 
     @classmethod
     def from_result(
@@ -188,11 +188,11 @@ class SignificanceBetaDisplay:
         Parameters
         ----------
         result : SFITResult
-            What was found.
+            The result to draw.
         max_sets : int, default=25
-            Sets to draw.
+            Number of sets to draw.
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
@@ -207,24 +207,24 @@ class SignificanceBetaDisplay:
         return 1.4 + ROW_HEIGHT * max(2, len(self.shown))
 
     def plot(self, ax: Any = None) -> SignificanceBetaDisplay:
-        """Draw on `ax`, or on axes of its own.
+        """Draw on `ax`, or on new axes.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
         SignificanceBetaDisplay
-            Itself.
+            The display itself.
         """
-        self.ax_ = ax = own_axes(ax, 7.0, self.height)
+        self.ax_ = ax = axes_or_new(ax, 7.0, self.height)
         self.figure_ = ax.figure
         used = sorted({test.beta for test in self.result.tests})
         ends = [test.beta_max for test in self.shown]
         smallest = min([0.01, *(beta for beta in (*used, *ends) if beta > 0)])
-        # Losses below zero can improve by any multiple of themselves: that is beyond the edge.
+        # Negative losses can improve by any multiple of themselves: clip at the right edge.
         left, right = max(smallest / 3, SMALLEST_BETA), min(max([1.0, *ends]), LARGEST_BETA)
         self.lines_, self.points_ = [], []
         for y, test in enumerate(self.shown):
@@ -253,7 +253,7 @@ class SignificanceBetaDisplay:
                 fontsize="small",
                 color=GREY,
             )
-        # Limits first: a logarithmic axis would look for some, and all lines may be points.
+        # Set limits first: all lines may be points, in which a logarithmic axis finds no limits.
         ax.set(xlim=(left, right), xscale="log")
         ax.set_ylim(max(2, len(self.shown)) - 0.4, -0.6)
         name_ticks(

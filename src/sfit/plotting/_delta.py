@@ -1,4 +1,4 @@
-"""Where, along the values of a feature, the model uses it."""
+"""Loss reduction by one feature, along the values of that feature."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sfit._arguments import check_level
 from sfit._row_deltas import deltas_by_value
 from sfit._sign_test import ranks
 from sfit.exceptions import ArgumentError
-from sfit.plotting._style import BLUE, GREY, explain, name_ticks, own_axes, plain_frame, short
+from sfit.plotting._style import BLUE, GREY, axes_or_new, explain, name_ticks, plain_frame, short
 
 Array = npt.NDArray[Any]
 
@@ -24,17 +24,17 @@ FEWEST_IN_BIN = 30
 
 
 class DeltaDisplay:
-    """Reduction of the loss of every row against the row's value of one feature.
+    """Reduction of the loss of every row, against the value of one feature.
 
-    The rows are dots; the line is their median in bins of equal numbers of rows, with its interval.
-    Above zero the model predicts better with the feature than without.
+    Dots are rows; the line is their median in bins of equal numbers of rows, with its interval.
+    Above zero the model predicts better with the feature than without it.
 
     Parameters
     ----------
     name : str
         The feature.
     values : array of shape (n,)
-        Its value in each row; numbers, or categories.
+        Its value in each row: numbers or categories.
     delta : array of shape (n,)
         Reduction of the loss in each row.
     alpha : float, default=0.05
@@ -43,11 +43,11 @@ class DeltaDisplay:
     Attributes
     ----------
     bins : pandas.DataFrame
-        Of each bin or category: `value` (its middle), `median`, `ci_low`, `ci_high`, `n`.
+        One row per bin or category: `value` (its middle), `median`, `ci_low`, `ci_high`, `n`.
     ax_, figure_
-        Where it was drawn.
+        The axes and the figure drawn on.
     points_, line_, band_, zero_
-        The dots (None for categories), the medians, their intervals, the line at zero.
+        The dots (None for categories), the medians, their intervals, and the line at zero.
 
     Examples
     --------
@@ -77,8 +77,8 @@ class DeltaDisplay:
             groups = self._by_value() if few else self._by_rank()
         else:
             groups = self._by_category()
-        rows = [(value, *self._median(self.delta[own]), len(own)) for value, own in groups]
-        self.bins = pd.DataFrame(rows, columns=["value", "median", "ci_low", "ci_high", "n"])
+        bins = [(value, *self._median(self.delta[rows]), len(rows)) for value, rows in groups]
+        self.bins = pd.DataFrame(bins, columns=["value", "median", "ci_low", "ci_high", "n"])
 
     @classmethod
     def from_model(
@@ -96,18 +96,18 @@ class DeltaDisplay:
         always_on: Sequence[Any] = (),
         ax: Any = None,
     ) -> DeltaDisplay:
-        """Reveal one feature, row by row, and draw what that does to the loss.
+        """Reveal one feature and draw the change of the loss of every row.
 
         Parameters
         ----------
         model, X, y : as in `feature_significance`
-            The fitted model and held-out rows, in memory.
+            The fitted model, and held-out rows in memory.
         feature : str or int
-            The feature to look at: a column of X, by its name (or number, without names).
+            A column of X, by name (by position, if X has no names).
         features, loss, alpha, beta, reference, always_on : as in `feature_significance`
-            How its test at first order is made.
+            Arguments of its first-order test.
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
@@ -128,19 +128,19 @@ class DeltaDisplay:
         return cls(name, values, delta, alpha).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> DeltaDisplay:
-        """Draw on `ax`, or on axes of its own.
+        """Draw on `ax`, or on new axes.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
         DeltaDisplay
-            Itself.
+            The display itself.
         """
-        self.ax_ = ax = own_axes(ax, 6.4, 4.0)
+        self.ax_ = ax = axes_or_new(ax, 6.4, 4.0)
         self.figure_ = ax.figure
         bins = self.bins
         low, high = self._limits()
@@ -188,32 +188,32 @@ class DeltaDisplay:
         return float(np.median(ordered)), float(low), float(high)
 
     def _by_value(self) -> list[tuple[Any, Array]]:
-        known = np.unique(self.values[~np.isnan(self.values)])
-        return [(value, np.flatnonzero(self.values == value)) for value in known]
+        present = np.unique(self.values[~np.isnan(self.values)])
+        return [(value, np.flatnonzero(self.values == value)) for value in present]
 
     def _by_rank(self) -> list[tuple[Any, Array]]:
         """Bins of equal numbers of rows; equal values stay together."""
-        known = np.flatnonzero(~np.isnan(self.values))
-        n_bins = max(1, min(MOST_BINS, len(known) // FEWEST_IN_BIN))
-        edges = np.unique(np.quantile(self.values[known], np.linspace(0, 1, n_bins + 1)[1:-1]))
-        own = np.searchsorted(edges, self.values[known], side="left")
-        bins = [known[own == number] for number in np.unique(own)]
+        present = np.flatnonzero(~np.isnan(self.values))
+        n_bins = max(1, min(MOST_BINS, len(present) // FEWEST_IN_BIN))
+        edges = np.unique(np.quantile(self.values[present], np.linspace(0, 1, n_bins + 1)[1:-1]))
+        bin_ids = np.searchsorted(edges, self.values[present], side="left")
+        bins = [present[bin_ids == bin_id] for bin_id in np.unique(bin_ids)]
         return [(float(np.median(self.values[rows])), rows) for rows in bins]
 
     def _by_category(self) -> list[tuple[Any, Array]]:
-        """The most frequent categories; missing is one of them."""
+        """The most frequent categories; missing values count as one."""
         labels = pd.Series(self.values).astype(object).where(~pd.isna(self.values), "missing")
         kept = labels.astype(str)
         frequent = kept.value_counts(sort=True).index[:MOST_CATEGORIES]
         return [(value, np.flatnonzero(kept == value)) for value in frequent]
 
     def _limits(self) -> tuple[float, float]:
-        """A span of most rows and all medians: a few extreme rows must not flatten the picture."""
+        """A range of most rows and all medians: outliers must not flatten the picture."""
         rows = np.quantile(self.delta, [0.02, 0.98]) if self.is_numeric else np.zeros(1)
         ends = self.bins[["median", "ci_low", "ci_high"]].to_numpy().ravel()
         both = np.concatenate([rows, ends[np.isfinite(ends)], [0.0]])
-        room = 0.05 * (both.max() - both.min()) or 1.0
-        return float(both.min() - room), float(both.max() + room)
+        pad = 0.05 * (both.max() - both.min()) or 1.0
+        return float(both.min() - pad), float(both.max() + pad)
 
     def _note(self, low: float, high: float) -> str:
         notes = []
@@ -231,7 +231,7 @@ class DeltaDisplay:
 
 
 def _spread(values: Array, most: int) -> Array:
-    """At most so many rows, evenly spread over the ranks of their values."""
+    """At most `most` rows, evenly spread over the ranks of their values."""
     ordered = np.argsort(values, kind="stable")
     ordered = ordered[~np.isnan(values[ordered])]
     if len(ordered) <= most:

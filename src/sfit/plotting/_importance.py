@@ -10,12 +10,12 @@ from sfit._summary import by_order
 from sfit.plotting._style import (
     GREY,
     ROW_HEIGHT,
+    axes_or_new,
     draw_intervals,
     explain,
     inner_axes,
     left_out_of,
     name_ticks,
-    own_axes,
     plain_frame,
     short_set,
 )
@@ -25,32 +25,32 @@ if TYPE_CHECKING:
 
 MOST_SETS = 25
 GAP = 3.4
-"""Rows between two orders: their titles and labels."""
+"""Space between two orders for titles and labels, in rows."""
 
 
 class ImportanceDisplay:
-    """Median improvement of every set, with its interval; significant ones in colour.
+    """Median reduction of the loss for every set, with its interval; significant sets in colour.
 
-    Each order has axes and a scale of its own: statistics of different orders have different bases
-    and must not be compared.
+    Each order has its own axes and scale: statistics of different orders have different bases and
+    must not be compared.
 
     Parameters
     ----------
     result : SFITResult
-        What was found.
+        The result to draw.
     max_sets : int, default=25
-        Sets to draw of each order, the significant first and by statistic; the others are counted.
+        Sets to draw per order: significant first, then by statistic; the others are counted.
 
     Attributes
     ----------
     shown : list of list of SetTest
         The sets drawn, by order, from the top.
     ax_, figure_
-        Where it was drawn.
+        The axes and the figure drawn on.
     axes_ : list of axes
-        One per order; `ax_` alone where there is one order.
+        One per order; only `ax_` if there is one order.
     points_, intervals_, zeros_ : list of artists
-        By order: the medians, the intervals, the line at zero.
+        Per order: the medians, the intervals, the line at zero.
 
     Examples
     --------
@@ -79,11 +79,11 @@ class ImportanceDisplay:
         Parameters
         ----------
         result : SFITResult
-            What was found.
+            The result to draw.
         max_sets : int, default=25
-            Sets to draw.
+            Number of sets to draw per order.
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
@@ -99,39 +99,39 @@ class ImportanceDisplay:
         return 1.1 + ROW_HEIGHT * rows + 0.2 * any(self.hidden)
 
     def plot(self, ax: Any = None) -> ImportanceDisplay:
-        """Draw on `ax`, or on axes of its own.
+        """Draw on `ax`, or on new axes.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw. With several orders, axes for each are laid out inside.
+            Axes to draw on. Several orders get inset axes.
 
         Returns
         -------
         ImportanceDisplay
-            Itself.
+            The display itself.
         """
-        self.ax_ = ax = own_axes(ax, 7.0, self.height)
+        self.ax_ = ax = axes_or_new(ax, 7.0, self.height)
         self.figure_ = ax.figure
         self.axes_ = inner_axes(ax, _boxes([len(tests) for tests in self.shown]))
         self.points_, self.intervals_, self.zeros_ = [], [], []
-        for own, tests, hidden in zip(self.axes_, self.shown, self.hidden, strict=True):
+        for axes, tests, hidden in zip(self.axes_, self.shown, self.hidden, strict=True):
             ys = range(len(tests))
-            points, intervals = draw_intervals(own, tests, ys)
+            points, intervals = draw_intervals(axes, tests, ys)
             shared = _shared_base(tests)
-            name_ticks(own.yaxis, ys, [_label(test, shared is None) for test in tests])
-            own.set_ylim(len(tests) - 0.4, -0.6)
-            own.set_title(_title(tests, shared), loc="left", fontsize="medium")
-            explain(own, "median reduction of the loss, with interval", left_out_of(hidden))
-            plain_frame(own)
+            name_ticks(axes.yaxis, ys, [_label(test, shared is None) for test in tests])
+            axes.set_ylim(len(tests) - 0.4, -0.6)
+            axes.set_title(_title(tests, shared), loc="left", fontsize="medium")
+            explain(axes, "median reduction of the loss, with interval", left_out_of(hidden))
+            plain_frame(axes)
             self.points_.append(points)
             self.intervals_.append(intervals)
-            self.zeros_.append(own.axvline(0, color=GREY, linewidth=0.8, zorder=0))
+            self.zeros_.append(axes.axvline(0, color=GREY, linewidth=0.8, zorder=0))
         return self
 
 
 def _boxes(rows: Sequence[int]) -> list[tuple[float, float, float, float]]:
-    """Boxes one below the other, as high as they have rows."""
+    """Stacked boxes, with heights in proportion to their rows."""
     total = sum(rows) + GAP * (len(rows) - 1)
     boxes, top = [], 1.0
     for n in rows:
@@ -142,7 +142,7 @@ def _boxes(rows: Sequence[int]) -> list[tuple[float, float, float, float]]:
 
 
 def _shared_base(tests: Sequence[SetTest]) -> str | None:
-    """What all sets of an order are tested over, in words; None where it differs."""
+    """The common base of all sets of an order, in words; None if the bases differ."""
     bases = {test.base for test in tests}
     if bases == {()}:
         return "alone"
@@ -164,7 +164,7 @@ def _title(tests: Sequence[SetTest], shared: str | None) -> str:
 
 
 def _label(test: SetTest, with_base: bool) -> str:
-    """Names of a set; where bases differ, what is added stands before the bar, its base behind."""
+    """Names of a set; with its base: the added features, a bar, the base."""
     base = [name for name in test.term if name in test.base] if with_base else []
     added = [name for name in test.term if name not in base]
     return short_set(added, len(test.term)) + (

@@ -1,4 +1,4 @@
-"""Pairs as a matrix, beside what the inside of the model suggests."""
+"""Pairs as a matrix, beside the interaction scores of the model."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sfit.plotting._style import (
     BLUE,
     GREY,
     ORANGE,
+    axes_or_new,
     explain,
     inner_axes,
     left_out_of,
     name_ticks,
-    own_axes,
     shades,
     short,
 )
@@ -33,32 +33,32 @@ MOST_FEATURES = 12
 class InteractionDisplay:
     """The pairs tested, as a matrix: the median of each, significant ones filled and bold.
 
-    Beside it, where the model is given and its inside is known, how strongly the model itself ties
-    two features: ``|W|^T |W|`` of a network's first layer, shared paths of trees.
+    If the model is given and sfit can read its structure, a second matrix shows its interaction
+    scores: ``|W|^T |W|`` of a network's first layer, or shared paths of trees.
 
     Parameters
     ----------
     result : SFITResult
-        What was found, with ``max_order=2`` or more.
+        A result with ``max_order=2`` or more.
     scores : array of shape (features, features), optional
-        Strength of each pair in the order of ``result.feature_names``, as the model has it.
+        Interaction score of each pair in the model, in the order of ``result.feature_names``.
     max_features : int, default=12
-        Features to draw: those of the significant pairs first, then by statistic.
+        Number of features to draw: those of significant pairs first, then by statistic.
 
     Attributes
     ----------
     features : list of str
         The features drawn, in the order of the columns.
     shown : dict
-        From (row, column) of the matrix to the `SetTest` drawn there.
+        The `SetTest` drawn in each cell, by (row, column).
     ax_, figure_
-        Where it was drawn.
+        The axes and the figure drawn on.
     axes_ : list of axes
-        Of the pairs and, where there are any, of the scores.
+        The axes of the pairs and, if there are scores, of the scores.
     cells_, scores_ : collections of patches
         One patch per pair; `scores_` is None without scores.
     numbers_ : dict
-        From (row, column) to the text drawn there.
+        The text drawn in each cell, by (row, column).
 
     Examples
     --------
@@ -98,7 +98,7 @@ class InteractionDisplay:
             if len(chosen.keys() | set(test.term)) <= max_features:
                 chosen.update(dict.fromkeys(test.term))
         self.features = [name for name in names if name in chosen]
-        place = {name: number for number, name in enumerate(self.features)}
+        place = {name: position for position, name in enumerate(self.features)}
         self.shown: dict[tuple[int, int], SetTest] = {}
         self.hidden = []
         for test in pairs:
@@ -120,22 +120,22 @@ class InteractionDisplay:
         max_features: int = MOST_FEATURES,
         ax: Any = None,
     ) -> InteractionDisplay:
-        """Draw the pairs of a result, and beside them what the inside of `model` suggests.
+        """Draw the pairs of a result, beside the interaction scores of `model`.
 
         Parameters
         ----------
         result : SFITResult
-            What was found.
+            The result to draw.
         model : object, optional
             The model that was tested: a network or trees.
         X, y : rows and target, optional
-            As tested; needed where the model is a Pipeline or features are groups.
+            As tested; needed if the model is a Pipeline or features are groups.
         groups : mapping, optional
             As tested.
         max_features : int, default=12
-            Features to draw.
+            Number of features to draw.
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
@@ -163,19 +163,19 @@ class InteractionDisplay:
         return max(map(len, self._labels))
 
     def plot(self, ax: Any = None) -> InteractionDisplay:
-        """Draw on `ax`, or on axes of its own.
+        """Draw on `ax`, or on new axes.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw; with scores, two axes are laid out inside.
+            Axes to draw on; with scores, they get two inset axes.
 
         Returns
         -------
         InteractionDisplay
-            Itself.
+            The display itself.
         """
-        self.ax_ = ax = own_axes(ax, *self.size)
+        self.ax_ = ax = axes_or_new(ax, *self.size)
         self.figure_ = ax.figure
         both = [(0.0, 0.0, 0.44, 1.0), (0.56, 0.0, 0.44, 1.0)]
         self.axes_ = inner_axes(ax, both if self.scores is not None else both[:1])
@@ -209,7 +209,7 @@ class InteractionDisplay:
         scores = np.asarray(self.scores)[np.ix_(kept, kept)]
         places = [(row, column) for row in range(len(kept)) for column in range(row)]
         values = [scores[place] for place in places]
-        ax.set_title("Ties inside the model, largest = 1", loc="left", fontsize="medium")
+        ax.set_title("Interaction scores of the model, largest = 1", loc="left", fontsize="medium")
         largest = max(values) or 1.0
         for (row, column), value in zip(places, values, strict=True):
             share = f"{value / largest:.2f}"

@@ -8,13 +8,13 @@ from sfit._arguments import check_whole
 from sfit.plotting._style import (
     GREY,
     ROW_HEIGHT,
+    axes_or_new,
     draw_intervals,
     explain,
     finite_limits,
     inner_axes,
     left_out,
     name_ticks,
-    own_axes,
     plain_frame,
     short,
 )
@@ -30,25 +30,25 @@ BETWEEN = 0.08
 
 
 class PartsDisplay:
-    """First-order tests of every part beside each other, on one scale and with one list of names.
+    """First-order tests of all parts side by side, with a common scale and list of names.
 
     Parameters
     ----------
     result : PartitionedResult
-        What was found in each part.
+        The result to draw.
     max_features : int, default=25
-        Features to draw: those that are significant in most parts, then by their largest statistic.
+        Number of features to draw: those significant in most parts, then by largest statistic.
     max_parts : int, default=8
-        Parts to draw, from the first; the others are counted.
+        Number of parts to draw, from the first; the others are counted.
 
     Attributes
     ----------
     features : list of str
         The features drawn, from the top.
     ax_, figure_
-        Where it was drawn.
+        The axes and the figure drawn on.
     axes_, points_, intervals_ : list
-        By part: its axes, the medians and the intervals.
+        Per part: its axes, the medians and the intervals.
 
     Examples
     --------
@@ -97,13 +97,13 @@ class PartsDisplay:
         Parameters
         ----------
         result : PartitionedResult
-            What was found.
+            The result to draw.
         max_features : int, default=25
-            Features to draw.
+            Number of features to draw.
         max_parts : int, default=8
-            Parts to draw.
+            Number of parts to draw.
         ax : matplotlib axes, optional
-            Where to draw.
+            Axes to draw on.
 
         Returns
         -------
@@ -123,19 +123,19 @@ class PartsDisplay:
         return min(1.8 + 2.0 * len(self.parts), 11.0)
 
     def plot(self, ax: Any = None) -> PartsDisplay:
-        """Draw on `ax`, or on axes of its own.
+        """Draw on `ax`, or on new axes.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw; axes for each part are laid out inside.
+            Axes to draw on; each part gets inset axes.
 
         Returns
         -------
         PartsDisplay
-            Itself.
+            The display itself.
         """
-        self.ax_ = ax = own_axes(ax, self.width, self.height)
+        self.ax_ = ax = axes_or_new(ax, self.width, self.height)
         self.figure_ = ax.figure
         n = len(self.parts)
         width = 1 / (n + BETWEEN * (n - 1))
@@ -144,27 +144,27 @@ class PartsDisplay:
         self.points_, self.intervals_ = [], []
         limits = finite_limits(test for _, tests in self.drawn() for test in tests)
         rows = range(len(self.features))
-        for own, (label, tests) in zip(self.axes_, self.drawn(), strict=True):
+        for axes, (label, tests) in zip(self.axes_, self.drawn(), strict=True):
             ys = [self.features.index(test.term[0]) for test in tests]
-            points, intervals = draw_intervals(own, tests, ys)
+            points, intervals = draw_intervals(axes, tests, ys)
             self.points_.append(points)
             self.intervals_.append(intervals)
-            own.axvline(0, color=GREY, linewidth=0.8, zorder=0)
-            own.set_xlim(limits)
-            own.set_ylim(len(self.features) - 0.4, -0.6)
-            first = own is self.axes_[0]
-            name_ticks(own.yaxis, rows, [short(name) if first else "" for name in self.features])
-            own.set_title(short(label), loc="left", fontsize="medium", parse_math=False)
-            own.locator_params(axis="x", nbins=4)
-            own.tick_params(axis="x", labelsize="small")
-            plain_frame(own)
-        # One line for all parts: as long as it may be, it starts at the left.
+            axes.axvline(0, color=GREY, linewidth=0.8, zorder=0)
+            axes.set_xlim(limits)
+            axes.set_ylim(len(self.features) - 0.4, -0.6)
+            first = axes is self.axes_[0]
+            name_ticks(axes.yaxis, rows, [short(name) if first else "" for name in self.features])
+            axes.set_title(short(label), loc="left", fontsize="medium", parse_math=False)
+            axes.locator_params(axis="x", nbins=4)
+            axes.tick_params(axis="x", labelsize="small")
+            plain_frame(axes)
+        # One label for all parts, which may be long: it starts at the left.
         explain(self.axes_[0], "median reduction of the loss", *self._notes())
         self.axes_[0].xaxis.label.set(ha="left", x=0.0)
         return self
 
     def drawn(self) -> list[tuple[str, list[SetTest]]]:
-        """Of each part its label and the tests drawn, from the top.
+        """The label and the drawn tests of each part, from the top.
 
         Returns
         -------
@@ -180,8 +180,8 @@ class PartsDisplay:
         ]
 
     def _notes(self) -> list[str]:
-        """What is left out: features, with how many are significant in some part, and parts."""
-        found = {
+        """Counts of the features left out (and how many are significant), and of the parts."""
+        significant = {
             name
             for tests in self.tests
             for name in self.hidden
@@ -189,4 +189,4 @@ class PartsDisplay:
         }
         more = len(self.result) - len(self.parts)
         parts = f"{more} more part{'s are' if more > 1 else ' is'} not shown." if more else ""
-        return [left_out(len(self.hidden), len(found), "feature"), parts]
+        return [left_out(len(self.hidden), len(significant), "feature"), parts]

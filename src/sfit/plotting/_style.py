@@ -1,4 +1,4 @@
-"""What all displays share: axes, colours, and how names and numbers are written on them."""
+"""Axes, colours, names and numbers, shared by all displays."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfit._summary import number, p_relation, printable
+from sfit._summary import number, p_relation, printable, shortened
 from sfit.exceptions import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
     from sfit._result import SetTest
 
-# Okabe and Ito's blue and orange; purple, because their green and purple are close to grey for some
-# colour-blind readers. All are of a contrast of 3 or more to white and to near black.
+# Okabe and Ito's blue and orange. The purple is ours, because their green and purple are close to
+# grey for some colour-blind readers. All have a contrast of at least 3 to white and to near black.
 BLUE, ORANGE, PURPLE, GREY = "#0072b2", "#d55e00", "#9922ee", "#7f7f7f"
 
 ORDER_COLORS = (BLUE, ORANGE, PURPLE)
@@ -23,17 +23,17 @@ ORDER_MARKERS = ("o", "s", "D")
 
 LONGEST_NAME = 26
 ROW_HEIGHT = 0.27
-"""Inches of a row of a display."""
+"""Height of a row, in inches."""
 
 DRAWABLE = 1e300
-"""Beyond it the width of the axes is no float any more; such ends are drawn to the edge."""
+"""Beyond this the width of the axes overflows; such intervals are drawn to the edge."""
 
 
-def own_axes(ax: Any, width: float, height: float) -> Any:
-    """The user's axes, or new ones of some size in inches."""
+def axes_or_new(ax: Any, width: float, height: float) -> Any:
+    """The user's axes, or new ones of this size in inches."""
     if ax is not None:
         if not hasattr(ax, "figure"):
-            raise ArgumentError(f"ax must be axes of matplotlib, or None; got {ax!r}.")
+            raise ArgumentError(f"ax must be matplotlib axes or None; got {ax!r}.")
         return ax
     try:
         import matplotlib.pyplot as plt
@@ -43,7 +43,7 @@ def own_axes(ax: Any, width: float, height: float) -> Any:
 
 
 def inner_axes(ax: Any, boxes: Sequence[tuple[float, float, float, float]]) -> list[Any]:
-    """Several axes inside `ax`; `ax` itself where one is enough."""
+    """Inset axes of `ax`; `ax` itself for a single box."""
     if len(boxes) == 1:
         return [ax]
     ax.set_axis_off()
@@ -51,33 +51,29 @@ def inner_axes(ax: Any, boxes: Sequence[tuple[float, float, float, float]]) -> l
 
 
 def short(name: Any, longest: int = LONGEST_NAME) -> str:
-    """A name that fits beside a plot: its beginning and its end, and no control characters."""
-    name = printable(name)
-    if len(name) <= longest:
-        return name
-    half = (longest - 1) // 2
-    return f"{name[:half]}…{name[-half:]}"
+    """A printable name that fits beside a plot."""
+    return shortened(printable(name), longest)
 
 
 def short_set(names: Sequence[str], size: int) -> str:
-    """Some names of a set of so many: each the shorter the more there are."""
+    """Names of a set of `size` features, or some of them: the larger the set, the shorter each."""
     longest = LONGEST_NAME if size == 1 else max(12, 34 // size)
     return ", ".join(short(name, longest) for name in names)
 
 
 def name_ticks(axis: Any, positions: Sequence[float], labels: Sequence[str], **look: Any) -> None:
-    """Ticks that carry the user's names; a dollar sign in a name is no formula."""
+    """Ticks labelled with names from the user; a dollar sign does not start a formula."""
     axis.set_ticks(positions, labels=labels, parse_math=False, **look)
     axis.set_tick_params(length=0)
 
 
 def explain(ax: Any, what: str, *notes: str) -> None:
-    """Say below the horizontal axis what it is, and what is not shown."""
+    """Label the horizontal axis, and add notes on what is left out."""
     ax.set_xlabel("\n".join(text for text in (what, *notes) if text), fontsize="small")
 
 
 def plain_frame(ax: Any) -> None:
-    """Only the line of the horizontal axis."""
+    """Hide all frame lines but that of the horizontal axis."""
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
@@ -87,12 +83,12 @@ def order_color(order: int) -> str:
 
 
 def order_marker(order: int) -> str:
-    """Shape of the sets of an order: orders are told apart without colour, too."""
+    """Marker of the sets of an order, which distinguishes orders without colour."""
     return ORDER_MARKERS[min(order, len(ORDER_MARKERS)) - 1]
 
 
 def left_out(n: int, n_significant: int, what: str = "set") -> str:
-    """How many more there are, in words; nothing where there are none."""
+    """A sentence that counts what is left out; empty if nothing is."""
     if not n:
         return ""
     noun, verb = (what, "is") if n == 1 else (f"{what}s", "are")
@@ -100,20 +96,20 @@ def left_out(n: int, n_significant: int, what: str = "set") -> str:
 
 
 def left_out_of(hidden: Sequence[SetTest]) -> str:
-    """The same for sets that are not shown."""
+    """A sentence that counts the sets left out."""
     return left_out(len(hidden), sum(test.significant for test in hidden))
 
 
 def finite_limits(tests: Iterable[SetTest]) -> tuple[float, float]:
-    """A span that holds zero and all finite ends, with some room."""
+    """A padded range that contains zero and all finite ends."""
     ends = [v for t in tests for v in (t.statistic, t.ci_low, t.ci_high) if math.isfinite(v)]
     low, high = max(min([0.0, *ends]), -DRAWABLE), min(max([0.0, *ends]), DRAWABLE)
-    room = 0.05 * (high - low) or 1.0
-    return low - room, high + room
+    pad = 0.05 * (high - low) or 1.0
+    return low - pad, high + pad
 
 
 def draw_intervals(ax: Any, tests: Sequence[SetTest], ys: Sequence[float]) -> tuple[Any, Any]:
-    """Medians with their intervals: in colour and filled where significant, else grey and open.
+    """Draw medians with their intervals: filled and coloured if significant, else hollow and grey.
 
     Returns the points and the intervals. An infinite end is drawn to the edge.
     """
@@ -143,7 +139,7 @@ def draw_intervals(ax: Any, tests: Sequence[SetTest], ys: Sequence[float]) -> tu
 
 
 def sentence(test: SetTest) -> str:
-    """All that is known of a set, as a tooltip says it."""
+    """The test of a set in words, for a tooltip."""
     over = f" over {', '.join(map(short, test.base[:6]))}" if test.base else ""
     more = f" and {len(test.base) - 6} more" if len(test.base) > 6 else ""
     verdict = "significant" if test.significant else "not significant"
@@ -158,7 +154,7 @@ def sentence(test: SetTest) -> str:
 def shades(values: Any, color: str, weakest: float = 0.18, strongest: float = 0.72) -> Any:
     """Rows of (r, g, b, opacity): the larger the value, the denser the colour.
 
-    Thin enough that text in the style's own colour stays readable on it, light or dark.
+    The colours are light enough for the style's text to stay readable on them, light or dark.
     """
     from matplotlib.colors import to_rgba
 

@@ -1,7 +1,7 @@
 """Reports: one description of a result, rendered as a page, as Markdown and for a notebook.
 
 `_describe.py` turns a result into plain values, `_figures.py` into SVG; `_page.py` lays both out
-with the files in `templates/`. What comes from the user is escaped everywhere.
+with the files in `templates/`. All text from the user is escaped.
 """
 
 from sfit.report._notebook import for_notebook

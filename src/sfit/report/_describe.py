@@ -1,4 +1,4 @@
-"""A result as one dict of plain values: what every report says, however it is laid out."""
+"""A result as one dict of plain values, which every layout of the report renders."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from sfit._summary import (
 )
 
 MOST_ROWS = 600
-"""Sets that the tables of a report show; the others are counted."""
+"""Sets that the tables of a report list; the report counts the others."""
 
 FEW_ROWS = 200
 MANY_TESTS = 20
 
 
 def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
-    """All that a report says, as text and numbers; names are the user's own, made printable."""
+    """The content of a report, as text and numbers; names from the user are made printable."""
     if isinstance(result, PartitionedResult):
         parts = [(printable(f"{result.by} = {label}"), part) for label, part in result.parts]
         finding = _parts_finding(result)
@@ -54,33 +54,33 @@ def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
     }
 
 
-def _room(names: Sequence[str]) -> int:
-    """How many names a headline can take."""
+def _max_names(names: Sequence[str]) -> int:
+    """The number of names that fit into a headline."""
     return 8 if max(map(len, names), default=0) <= 16 else 4
 
 
 def percent(share: float) -> str:
-    """A share in per cent, as short as it is exact enough; 100 only for all."""
+    """A share in per cent, in as few digits as needed; 100 only if the share is 1."""
     texts = (f"{100 * share:.{digits}g}" for digits in range(3, 18))
     return next(t for t in texts if t != "100" or share == 1) + "\N{NO-BREAK SPACE}%"
 
 
 def _share(part: int, whole: int) -> str:
-    """A share in per cent for a column of such; 0 only for none, and 100 for all."""
+    """A share in per cent, for a column; 0.0 only for none, and 100.0 only for all."""
     text = f"{100 * part / whole:.1f} %"
     bounds = {"0.0 %": "< 0.1 %", "100.0 %": "> 99.9 %"}
     return bounds.get(text, text) if 0 < part < whole else text
 
 
 def decimals_for(values: Iterable[float]) -> int:
-    """Decimals that columns of such numbers need: three digits of the one in the middle."""
+    """Decimals for a column of these numbers: three digits of the median magnitude."""
     sizes = [abs(value) for value in values if math.isfinite(value) and value]
     magnitude = math.floor(math.log10(float(np.median(sizes)))) if sizes else 0
     return min(max(2 - magnitude, 0), 6)
 
 
 def _number(value: float, decimals: int) -> str:
-    """A number with so many decimals; a tiny one by its magnitude."""
+    """A number in fixed decimals; a tiny one in scientific notation."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -94,11 +94,11 @@ def _number(value: float, decimals: int) -> str:
 
 
 def _finding(result: SFITResult) -> list[str]:
-    """Two sentences: what is significant, and how strong the strongest is (or how near)."""
-    found, n = result.selected, len(result.feature_names)
+    """Two sentences: the significant features, and the strongest test (or the nearest miss)."""
+    selected, n = result.selected, len(result.feature_names)
     if not result.tests:
         return ["Nothing was tested."]
-    if not found:
+    if not selected:
         nearest = max(result.tests, key=lambda test: (test.n_positive, test.statistic))
         needed = critical_count(nearest.n, result.settings.alpha)
         if result.settings.correction:
@@ -107,22 +107,22 @@ def _finding(result: SFITResult) -> list[str]:
                 "the correction"
             )
         elif needed > nearest.n:
-            how_near = "all of so few rows would not be enough"
+            how_near = "even an improvement on all rows would not be enough"
         else:
             how_near = f"{needed:,} would be needed"
         return [
             f"None of {n} features is significant.",
-            f"The nearest is {listed(nearest.term)}: the loss falls{_amounts([nearest])} on "
+            f"The closest is {listed(nearest.term)}: the loss falls{_amounts([nearest])} on "
             f"{nearest.n_positive:,} of {nearest.n:,} rows, and {how_near}.",
         ]
-    verb = "feature is" if n == 1 else "features is" if len(found) == 1 else "features are"
+    verb = "feature is" if n == 1 else "features is" if len(selected) == 1 else "features are"
     significant = [test for test in result.tests if test.significant]
     lowest = min(test.order for test in significant)
     strongest = max(
         (test for test in significant if test.order == lowest), key=lambda test: test.statistic
     )
     return [
-        f"{len(found)} of {n} {verb} significant: {listed(found, _room(found))}.",
+        f"{len(selected)} of {n} {verb} significant: {listed(selected, _max_names(selected))}.",
         _strongest(result, strongest),
     ]
 
@@ -132,48 +132,47 @@ def _strongest(result: SFITResult, test: SetTest) -> str:
     name = listed(test.term)
     rows = f"on {test.n_positive:,} of {test.n:,} rows"
     amount = (
-        f"in the median by {number(test.statistic)} ({percent(settings.coverage)} interval "
-        f"{number(test.ci_low)} to {number(test.ci_high)})"
+        f"with a median reduction of {number(test.statistic)} ({percent(settings.coverage)} "
+        f"interval {number(test.ci_low)} to {number(test.ci_high)})"
     )
     if settings.refitted:
-        return f"The strongest is {name}: fitted with it, the model loses less {rows}, {amount}."
-    others = " beside all the others" if settings.given == ("rest",) else ""
+        return f"The strongest is {name}: fitting with it lowers the loss {rows}, {amount}."
+    others = " on top of all others" if settings.given == ("rest",) else ""
     if settings.given and not others:
-        others = f" beside {listed(settings.given, 3)}"
+        others = f" on top of {listed(settings.given, 3)}"
     return (
-        f"The strongest is {name}: shown to the model{others or ' alone'}, it lowers the loss "
+        f"The strongest is {name}: revealed to the model{others or ' alone'}, it lowers the loss "
         f"{rows}{_amounts([test])}, {amount}."
     )
 
 
 def _parts_finding(result: PartitionedResult) -> list[str]:
-    """Two sentences: what is significant in every part, and what only in some."""
+    """Two sentences: the features significant in every part, and those in only some."""
     selected = {label: set(part.selected) for label, part in result.parts}
     names = result.parts[0][1].feature_names
-    everywhere = [name for name in names if all(name in found for found in selected.values())]
+    everywhere = [name for name in names if all(name in kept for kept in selected.values())]
     somewhere = {
-        name: [label for label, found in selected.items() if name in found] for name in names
+        name: [label for label, kept in selected.items() if name in kept] for name in names
     }
     some = {n: labels for n, labels in somewhere.items() if labels and n not in everywhere}
     parts = f"all {len(result)} parts by {printable(result.by)}"
     verb = "is" if len(everywhere) == 1 else "are"
     first = (
-        f"{listed(everywhere, _room(everywhere))} {verb} significant in {parts}."
+        f"{listed(everywhere, _max_names(everywhere))} {verb} significant in {parts}."
         if everywhere
         else f"No feature is significant in {parts}."
     )
     if not some:
         return [first, "No feature is significant in only some of them."]
-    shown = [f"{name} ({listed(list(map(str, labels)), 4)})" for name, labels in some.items()]
-    return [first, f"Significant in only some of them: {listed(shown, 8)}."]
+    with_parts = [f"{name} ({listed(list(map(str, labels)), 4)})" for name, labels in some.items()]
+    return [first, f"Significant in only some of them: {listed(with_parts, 8)}."]
 
 
 def _key_figures(result: SFITResult) -> list[tuple[str, str]]:
     settings = result.settings
     last = result.gates[-1] if result.gates else None
-    found = f"{len(result.selected)} of {len(result.feature_names)}"
     figures = [
-        ("significant features", found),
+        ("significant features", f"{len(result.selected)} of {len(result.feature_names)}"),
         ("test rows", f"{_n_rows(result):,}"),
         ("sets tested", f"{len(result.tests):,}"),
         ("alpha", number(settings.alpha)),
@@ -206,39 +205,39 @@ def _n_rows(result: SFITResult) -> int:
 
 
 def _part(label: str, result: SFITResult, most: int) -> dict[str, Any]:
-    shown, hidden = _shown(result, most)
+    listed_sets, hidden = _first_sets(result, most)
     lines = []
     if hidden:
-        found = sum(test.significant for test in hidden) or "none"
+        n_significant = sum(test.significant for test in hidden) or "none"
         lines.append(
-            f"{len(hidden):,} more sets are not in this table, {found} of them significant: "
-            "to_json keeps all."
+            f"{len(hidden):,} more sets are not in this table, {n_significant} of them "
+            "significant: to_json writes all sets."
         )
     return {
         "label": label,
         "finding": _finding(result) if label else [],
         "columns": _columns(result),
-        "rows": _rows(shown, bool(result.settings.correction)),
+        "rows": _rows(listed_sets, bool(result.settings.correction)),
         "left_out": lines,
         "gates": _gates(result),
         "gate_lines": gate_lines(result),
     }
 
 
-def _shown(result: SFITResult, most: int) -> tuple[list[SetTest], list[SetTest]]:
-    """The first sets of each order, which gets its share of the room; and the others."""
+def _first_sets(result: SFITResult, most: int) -> tuple[list[SetTest], list[SetTest]]:
+    """At most about `most` sets, shared evenly among the orders; and the other sets."""
     families, crowded = by_order(result), len(result.tests) > most
-    shown: list[SetTest] = []
+    first: list[SetTest] = []
     hidden: list[SetTest] = []
     for place, family in enumerate(families):
-        share = (most - len(shown)) // (len(families) - place) if crowded else len(family)
-        shown += family[: max(1, share)]
+        share = (most - len(first)) // (len(families) - place) if crowded else len(family)
+        first += family[: max(1, share)]
         hidden += family[max(1, share) :]
-    return shown, hidden
+    return first, hidden
 
 
 def _columns(result: SFITResult) -> list[dict[str, str]]:
-    """Keys as in `SFITResult.table`, with the words of the header and whether it is a number."""
+    """Key (as in `SFITResult.table`), heading and kind of each column."""
     columns = [
         ("order", "Order", "number"),
         ("term", "Set", "name"),
@@ -294,14 +293,14 @@ def _rows(tests: Sequence[SetTest], corrected: bool) -> list[dict[str, Any]]:
 
 
 def _base(test: SetTest) -> str:
-    """What a set is tested over; long bases are counted."""
+    """The base of a test; a long base as its number of features."""
     if len(test.base) > 4:
         return f"{len(test.base)} others"
     return ", ".join(map(printable, test.base)) or "nothing"
 
 
 def _plain(value: float | None) -> str:
-    """A number as JSON and spreadsheets write it; nothing where there is none."""
+    """A number as JSON and spreadsheets write it; empty for None and NaN."""
     return "" if value is None or math.isnan(value) else f"{value:.6g}"
 
 
@@ -319,11 +318,11 @@ def _gates(result: SFITResult) -> list[dict[str, str]]:
     ]
 
 
-# --- what to keep in mind, and how to read it -----------------------------------------------
+# --- caveats, and how to read the report ------------------------------------------------
 
 
 def _caveats(parts: Sequence[tuple[str, SFITResult]]) -> list[str]:
-    """What applies to this result; once where it applies to all parts."""
+    """The caveats, each once; one that does not apply to all parts names its parts."""
     of_parts = [(label, _caveats_of(result)) for label, result in parts]
     counts: dict[str, list[str]] = {}
     for label, caveats in of_parts:
@@ -345,12 +344,12 @@ def _caveats_of(result: SFITResult) -> list[str]:
         needed = int(critical_count(n, settings.alpha))
         caveats.append(
             f"{n} rows are few: {needed} of them must improve before a set is significant, so "
-            "weaker effects are missed."
+            "the test misses weaker effects."
         )
     if settings.correction is None and len(tests) >= MANY_TESTS:
         caveats.append(
             f"{len(tests):,} sets were tested at level {number(settings.alpha)} without a "
-            "correction: some may be significant by chance. Decide again with "
+            "correction: some may be significant by chance. Correct with "
             'result.at(correction="fdr_by").'
         )
     tied = [test for test in tests if n > 1 and test.ci_low == test.statistic == test.ci_high]
@@ -358,29 +357,29 @@ def _caveats_of(result: SFITResult) -> list[str]:
         names = ["(" + ", ".join(test.term) + ")" for test in tied]
         caveats.append(
             f"Ties: several rows change by exactly the median for {listed(names, 4)}, so the "
-            "interval is a single point. A row without any change counts as not improved."
+            "interval is a single point. A row that does not change counts as not improved."
         )
     touching = [test for test in tests if test.significant and test.ci_low <= 0]
     if touching:
         caveats.append(
             f"{len(touching)} significant {'set has' if len(touching) == 1 else 'sets have'} an "
-            "interval that holds zero: the test is one-sided, the interval two-sided."
+            "interval that contains zero: the test is one-sided, the interval two-sided."
         )
     if result.remainder:
         caveats.append(
             f"The gate after order {result.gates[-1].after_order} is open: all features together "
-            "predict better than those found. Search sets of more features with a larger max_order."
+            "predict better than those found. Test larger sets with a larger max_order."
         )
     if any(test.significant and test.order > 1 for test in tests) and not settings.strict:
         caveats.append(
-            "Sets of two and more features are significant sets, not proven interactions: "
-            "strict=True asks that a set improves on each of its parts."
+            "Significant sets of two or more features are not proven interactions: strict=True "
+            "requires a set to improve on each of its subsets with one member fewer."
         )
     return caveats
 
 
 def _coverage(results: Sequence[SFITResult]) -> str:
-    """Of the intervals of all parts: parts of other sizes have others."""
+    """Coverage of the intervals of all parts; it depends on the size of the part."""
     coverages = {result.settings.coverage for result in results}
     least = min(coverages)
     # Rounded down: a bound must hold.
@@ -389,7 +388,7 @@ def _coverage(results: Sequence[SFITResult]) -> str:
 
 
 def _amounts(tests: Sequence[SetTest]) -> str:
-    """By how much a loss must fall to count, of each order where they differ."""
+    """The smallest fall of the loss that counts, for each order if the orders differ."""
     betas = {test.order: test.beta for test in tests}
     if len(set(betas.values())) > 1:
         amounts = [
@@ -402,70 +401,71 @@ def _amounts(tests: Sequence[SetTest]) -> str:
 
 
 def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
-    """Terms of the table and what they mean, for these results of one test."""
+    """The terms of the table and their meanings, for these results of one test."""
     settings, tests = results[0].settings, [test for result in results for test in result.tests]
     if settings.refitted:
         compared = (
-            "The model predicts every test row twice: as it is, and fitted again without the "
-            "feature."
+            "Every test row is predicted twice: by the model as fitted, and by the model fitted "
+            "again without the feature."
         )
     else:
         compared = (
-            "The model predicts every test row twice: with the set shown on top of what stands "
-            "under Over, and without it. Features that are not shown are frozen at reference "
+            "The model predicts every test row twice: with the set revealed on top of the features "
+            "in column Over, and without the set. Features not revealed are frozen at reference "
             f"values ({settings.reference})."
         )
-    less = ", less the share beta of the loss before" if any(settings.beta) else ""
-    certain = "whatever the data" if settings.interval == "exact" else "approximately"
+    less = ", minus the share beta of the loss without the set" if any(settings.beta) else ""
+    certain = "for any data" if settings.interval == "exact" else "approximately"
     reading = [
         ("What is compared", compared),
         (
             "Median and interval",
-            f"Reduction of the loss ({settings.loss}) from row to row{less}; above zero the set "
-            f"helps. The interval covers the true median with probability "
+            f"Reduction of the loss ({settings.loss}) per row{less}; above zero the set helps. "
+            f"The interval covers the true median with probability "
             f"{_coverage(results)}, {certain}.",
         ),
         (
             "Rows improved",
-            f"Rows whose loss falls{_amounts(tests)}. The p-value is the chance of so many or more "
-            "if a row improved with probability 1/2: exact for any model and any data.",
+            f"Rows whose loss falls{_amounts(tests)}. The p-value is the probability of at least "
+            "this many improved rows if each improved with probability 1/2. It is exact for any "
+            "model and any data.",
         ),
         ("Stars", "*** p below 0.001, ** below 0.01, * below 0.05."),
         (
             "beta max",
             f"The set stays significant{at_level(settings)}, without a correction, for every beta "
-            "below this number: the larger, the stronger the finding.",
+            "below this number: the larger, the more robust the finding.",
         ),
     ]
     if len({test.order for test in tests}) > 1:
         reading.append(
             (
                 "Orders",
-                "Sets of different orders are compared with different bases: compare their numbers "
-                "within an order only.",
+                "Sets of different orders have different bases: compare their numbers only within "
+                "an order.",
             )
         )
     if any(result.gates for result in results):
         reading.append(
             (
                 "Gate",
-                "Asks whether all features together predict better than those found so far. Open: "
-                "there is more to find. Closed is no proof that nothing is left.",
+                "Tests whether all features together predict better than those found so far. Open: "
+                "there is more to find. A closed gate does not prove that nothing is left.",
             )
         )
     return reading
 
 
-# --- how it was made ------------------------------------------------------------------------
+# --- how the result was made --------------------------------------------------------------
 
 
 def _settings(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
     result = results[0]
-    s, told = result.settings, dict(facts(result))
+    s, pairs = result.settings, dict(facts(result))
     if len(results) > 1:
-        told["Rows"] = f"{sum(map(_n_rows, results)):,}"
-        told["Interval"] = f"{s.interval}, coverage {_coverage(results)}"
-    rows = [(name, printable(value)) for name, value in told.items()]
+        pairs["Rows"] = f"{sum(map(_n_rows, results)):,}"
+        pairs["Interval"] = f"{s.interval}, coverage {_coverage(results)}"
+    rows = [(name, printable(value)) for name, value in pairs.items()]
     rows += [
         ("Largest order", str(s.max_order)),
         ("Given", listed(s.given) or "nothing"),
@@ -491,7 +491,7 @@ def _settings(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
 
 
 def _stages(run: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Of each order and gate: its name, how predictions were made, and how long it took."""
+    """For each order and gate: its name, the route of its predictions, and its time."""
     stages = run.get("stages")
     return [
         (
@@ -511,6 +511,6 @@ def _versions(run: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _seconds(value: Any) -> str:
-    """A time; `run` is not checked when it is read from a file, and may hold anything."""
-    known = isinstance(value, int | float) and abs(value) < 10**12
-    return f"{value:.2f} s" if known else "unknown"
+    """A time; `run` is not checked when read from a file, and may hold anything."""
+    plausible = isinstance(value, int | float) and abs(value) < 10**12
+    return f"{value:.2f} s" if plausible else "unknown"

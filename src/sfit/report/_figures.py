@@ -1,4 +1,4 @@
-"""Displays as SVG that a page can hold: without styles and scripts, with tooltips."""
+"""Displays as SVG for a page: without styles and scripts, with tooltips."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from sfit.plotting import (
 from sfit.plotting._style import sentence, short_set
 
 WIDTH = 11.0
-"""Inches of a figure that is as wide as the page."""
+"""Inches of a figure as wide as the page."""
 
 SVG = "http://www.w3.org/2000/svg"
 PIXELS_PER_POINT = 96 / 72
 LINK = "{http://www.w3.org/1999/xlink}href"
 
 Tips = dict[str, str]
-"""From the id of a mark to what its tooltip says."""
+"""The text of the tooltip of each mark, by the id of the mark."""
 
 
 class Figure(NamedTuple):
-    """A picture with its words."""
+    """A picture with its title and caption."""
 
     title: str
     caption: str
@@ -44,17 +44,17 @@ class Figure(NamedTuple):
 
 
 def figures(result: SFITResult, name: str) -> list[Figure]:
-    """The pictures of one result; `name` keeps their ids apart from those of others."""
+    """The pictures of one result; `name` makes their ids unique within a page."""
     if not result.tests:
         return []
-    found = [importance(result, f"{name}-importance")]
+    pictures = [importance(result, f"{name}-importance")]
     if any(len(test.term) == 2 for test in result.tests):
-        found.append(_pairs(result, f"{name}-pairs"))
+        pictures.append(_pairs(result, f"{name}-pairs"))
     if not all(math.isnan(test.beta_max) for test in result.tests):
-        found.append(_carries(result, f"{name}-carries"))
+        pictures.append(_beta_max(result, f"{name}-carries"))
     if result.beta_choice is not None:
-        found.append(_choice(result, f"{name}-choice"))
-    return found
+        pictures.append(_choice(result, f"{name}-choice"))
+    return pictures
 
 
 def importance(result: SFITResult, name: str, width: float = WIDTH) -> Figure:
@@ -63,12 +63,12 @@ def importance(result: SFITResult, name: str, width: float = WIDTH) -> Figure:
     with _canvas(width, display.height) as ax:
         display.plot(ax)
         tips: Tips = {}
-        for own, tests in zip(display.axes_, display.shown, strict=True):
-            _cover_rows(own, range(len(tests)), tests, tips)
+        for axes, tests in zip(display.axes_, display.shown, strict=True):
+            _cover_rows(axes, range(len(tests)), tests, tips)
         return Figure(
             "Importance",
             "Median reduction of the loss with its interval. Filled and coloured: significant. "
-            "Open and grey: not.",
+            "Hollow and grey: not significant.",
             _svg(ax.figure, name, tips, "Medians and intervals of the sets tested"),
         )
 
@@ -79,12 +79,12 @@ def parts_side_by_side(result: PartitionedResult, name: str, width: float = WIDT
     with _canvas(width, display.height) as ax:
         display.plot(ax)
         tips: Tips = {}
-        for own, (_, tests) in zip(display.axes_, display.drawn(), strict=True):
+        for axes, (_, tests) in zip(display.axes_, display.drawn(), strict=True):
             rows = [display.features.index(test.term[0]) for test in tests]
-            _cover_rows(own, rows, tests, tips)
+            _cover_rows(axes, rows, tests, tips)
         return Figure(
             "Parts side by side",
-            "Each feature alone, part by part, on one scale. Filled and coloured: significant.",
+            "Each feature alone, by part, on a common scale. Filled and coloured: significant.",
             _svg(ax.figure, name, tips, "First-order tests of all parts"),
         )
 
@@ -98,13 +98,13 @@ def _pairs(result: SFITResult, name: str) -> Figure:
             _cover(ax, (column - 0.5, row - 0.5), 1, ax.transData, sentence(test), tips)
         return Figure(
             "Pairs",
-            "Median reduction of the loss by each pair that was tested; significant pairs are "
-            "filled and bold.",
+            "Median reduction of the loss for each pair tested; significant pairs are filled and "
+            "bold.",
             _svg(ax.figure, name, tips, "Pairs of features as a matrix"),
         )
 
 
-def _carries(result: SFITResult, name: str) -> Figure:
+def _beta_max(result: SFITResult, name: str) -> Figure:
     display, level = SignificanceBetaDisplay(result), at_level(result.settings)
     with _canvas(WIDTH, display.height) as ax:
         display.plot(ax)
@@ -120,7 +120,7 @@ def _carries(result: SFITResult, name: str) -> Figure:
                 tips,
             )
         return Figure(
-            "How far the findings carry",
+            "How robust the findings are to beta",
             f"Each set is significant{level}, without a correction, for every beta below its "
             "point.",
             _svg(ax.figure, name, tips, "Largest beta at which each set is significant"),
@@ -132,15 +132,15 @@ def _choice(result: SFITResult, name: str) -> Figure:
         BetaCurveDisplay.from_result(result, ax=ax)
         return Figure(
             "How beta was chosen",
-            "Share of tests of random models that reject, against beta: the smallest beta at which "
-            "it is below alpha was taken.",
+            "Share of rejected tests among random models, against beta. The smallest beta with a "
+            "share below alpha was chosen.",
             _svg(ax.figure, name, {}, "Rejection rate of random models against beta"),
         )
 
 
 @contextmanager
 def _canvas(width: float, height: float) -> Iterator[Any]:
-    """Axes of a figure that pyplot does not know, in matplotlib's own style, not the user's."""
+    """Axes of a figure that pyplot does not manage, in matplotlib's default style."""
     try:
         import matplotlib.figure
         import matplotlib.style
@@ -150,7 +150,7 @@ def _canvas(width: float, height: float) -> Iterator[Any]:
         ) from error
     look = {"svg.fonttype": "none", "svg.hashsalt": "sfit", "axes.linewidth": 0.6}
     with matplotlib.style.context(["default", look]), warnings.catch_warnings():
-        # Names in other scripts are drawn by the browser, which has fonts for them.
+        # The browser draws names in other scripts, and has the fonts for them.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield matplotlib.figure.Figure(figsize=(width, height), layout="constrained").subplots()
 
@@ -161,7 +161,7 @@ def _cover_rows(ax: Any, rows: Iterable[int], tests: Iterable[SetTest], tips: Ti
 
 
 def _cover(ax: Any, corner: Any, width: float, transform: Any, text: str, tips: Tips) -> None:
-    """An invisible rectangle that carries a tooltip: easier to hit than a mark."""
+    """An invisible rectangle with a tooltip: easier to hit than a mark."""
     from matplotlib.patches import Rectangle
 
     key = f"tip-{len(tips)}"
@@ -170,10 +170,10 @@ def _cover(ax: Any, corner: Any, width: float, transform: Any, text: str, tips: 
 
 
 def _svg(figure: Any, name: str, tips: Tips, label: str) -> str:
-    """The figure as an SVG element that brings no style and no script.
+    """The figure as an SVG element without style and script.
 
-    What matplotlib writes as styles becomes attributes, because the page's policy forbids inline
-    styles; black becomes the colour of the text around; ids start with `name`.
+    Matplotlib's styles become attributes, because the page's policy forbids inline styles; black
+    becomes the colour of the surrounding text; ids start with `name`.
     """
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
@@ -193,7 +193,7 @@ def _svg(figure: Any, name: str, tips: Tips, label: str) -> str:
             title = ElementTree.Element(f"{{{SVG}}}title")
             title.text = tips[key]
             element.insert(0, title)
-    _own_ids(root, name)
+    _prefix_ids(root, name)
     left, top, width, height = map(float, str(root.get("viewBox")).split())
     root.attrib = {
         "viewBox": f"{left:g} {top:g} {width:g} {height:g}",
@@ -230,13 +230,13 @@ def _plain_attributes(element: Any) -> None:
             element.set(name, "currentColor")
 
 
-def _own_ids(root: Any, name: str) -> None:
-    """Keep only ids that are referred to, with a prefix of our own."""
+def _prefix_ids(root: Any, name: str) -> None:
+    """Keep only ids that something refers to, and prefix them with `name`."""
     used: dict[str, str] = {}
     for element in root.iter():
         for key, value in element.attrib.items():
-            for found in re.findall(r"url\(#([^)]+)\)|^#(.+)$", value):
-                used.setdefault(found[0] or found[1], f"{name}-{len(used)}")
+            for in_url, in_link in re.findall(r"url\(#([^)]+)\)|^#(.+)$", value):
+                used.setdefault(in_url or in_link, f"{name}-{len(used)}")
             if key in ("clip-path", "href"):
                 element.set(key, re.sub(r"#([^)]+)", lambda m: f"#{used[m.group(1)]}", value))
     for element in root.iter():

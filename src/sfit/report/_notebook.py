@@ -1,4 +1,4 @@
-"""A result in a notebook: its table, and the importance plot where matplotlib is installed."""
+"""A result in a notebook: its table, and the importance plot if matplotlib is installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDTH = 7.0
 
 
 def for_notebook(result: SFITResult | PartitionedResult) -> str:
-    """HTML that follows the notebook's own style, light or dark."""
+    """HTML that follows the notebook's style, light or dark."""
     if isinstance(result, PartitionedResult):
         tables = [
             f"<h4>{escaped(printable(f'{result.by} = {label}'))}</h4>{as_html(part)}"

@@ -1,4 +1,4 @@
-"""The report as one page that needs nothing else, and as Markdown."""
+"""The report as one self-contained page, and as Markdown."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sfit.exceptions import MissingDependencyError
 from sfit.report._describe import describe
 from sfit.report._figures import figures, parts_side_by_side
 
-# Nothing from outside, and no script or style but the page's own two, known by their hashes: were a
-# name ever to get past the escaping, the browser would still not run it.
+# Nothing is loaded from outside, and only the page's one script and one style run, identified by
+# their hashes: should a name ever escape the escaping, the browser would still not run it.
 POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; img-src data:; base-uri 'none'; "
     "form-action 'none'; require-trusted-types-for 'script'"
 )
 
 MOST_PARTS_IN_FULL = 6
-"""Of more parts than these only the importance plots are drawn, to keep the page small."""
+"""With more parts, each part gets its importance plot only, to keep the page small."""
 
 
 def as_page(result: SFITResult | PartitionedResult) -> str:
@@ -31,8 +31,8 @@ def as_page(result: SFITResult | PartitionedResult) -> str:
     template = _environment().get_template("page.html.jinja")
     style, script = _file("page.css"), _file("page.js")
     report = describe(result)
-    for number, (part, own) in enumerate(zip(report["parts"], _results(result), strict=True), 1):
-        drawn = figures(own, f"p{number}")
+    for number, (part, test) in enumerate(zip(report["parts"], _results(result), strict=True), 1):
+        drawn = figures(test, f"p{number}")
         part["figures"] = drawn if len(report["parts"]) <= MOST_PARTS_IN_FULL else drawn[:1]
     overview = parts_side_by_side(result, "all") if isinstance(result, PartitionedResult) else None
     return template.render(
@@ -84,12 +84,12 @@ def _hash(text: str) -> str:
 
 
 def _unescaped(text: str) -> Any:
-    """Text of our own that is markup, a style or a script already."""
+    """Text from this package that is markup, a style or a script."""
     from markupsafe import Markup
 
-    return Markup(text)  # noqa: S704 - never the user's
+    return Markup(text)  # noqa: S704 - never text from the user
 
 
 def _in_markdown(value: Any) -> str:
-    """Text that Markdown shows as it is, also in a table."""
+    """Text that Markdown displays literally, in tables too."""
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~$&])", r"\\\1", str(value))

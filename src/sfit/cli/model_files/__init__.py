@@ -1,7 +1,7 @@
 """Model files as model objects, safe by default.
 
-`_formats` knows a file by its content. Formats that hold data (`_data_formats`) are first read,
-checked and tried out by another process under limits (`_rehearsal`), and only then by this one.
+`_formats` recognises a file by its content. Formats that hold data (`_data_formats`) are first
+read, checked and tried out in another process under limits (`_rehearsal`), then in this one.
 Formats that hold a program (`_programs`) are refused unless the user allows them.
 """
 
@@ -28,9 +28,9 @@ def load_model(path: str | Path, *, trust: Sequence[str] = (), allow_pickle: boo
     path : str or Path
         The file.
     trust : sequence of str
-        Types in a skops file that are loaded although they are not on sfit's list.
+        Types to load from a skops file in addition to those on sfit's list.
     allow_pickle : bool, default=False
-        Whether files are read that can run any program on loading.
+        Whether to read files that can run any program on loading.
 
     Returns
     -------
@@ -46,14 +46,13 @@ def load_model(path: str | Path, *, trust: Sequence[str] = (), allow_pickle: boo
     if kind in PROGRAMS and not allow_pickle:
         raise ModelError(
             f"{str(path)!r} is {PROGRAMS[kind].name}: such a file can run any program on loading. "
-            "If you trust whoever wrote it, add --allow-pickle; or save the model as .skops or "
-            ".onnx."
+            "If you trust its author, add --allow-pickle; or save the model as .skops or .onnx."
         )
     try:
         if kind in PROGRAMS:
             return PROGRAMS[kind].read(path)
         with rehearsed(kind, path, trust):
-            # Its imports take as long here as there, and run meanwhile.
+            # The import is as slow here as in the other process, so both run at once.
             find_library(kind)
         return read(kind, path, trust)
     except SFITError:

@@ -1,4 +1,4 @@
-"""The trees of LightGBM and XGBoost, as their library has read them."""
+"""Checks of LightGBM and XGBoost trees, after their library has read them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sfit.cli.model_files._tree_nodes import check_nodes, check_segments
 
 
 def check(part: Any) -> None:
-    """Refuse a booster that its library would follow out of bounds."""
+    """Refuse a booster whose arrays would lead its library out of bounds."""
     name = f"{type(part).__module__}.{type(part).__name__}"
     if name == "lightgbm.basic.Booster":
         _check_lightgbm(part.model_to_string(num_iteration=-1))
@@ -41,8 +41,8 @@ def _check_lightgbm_tree(tree: dict[str, str], n_columns: int) -> None:
     n = n_leaves - 1
     left, right, feature = whole("left_child")[:n], whole("right_child")[:n], whole("split_feature")
     if n_leaves < 1 or not len(left) == len(right) == len(feature[:n]) == n:
-        raise ValueError("a tree has not as many splits as it says")
-    # Leaves are numbered behind the splits, and stand as -1, -2, ... in the text.
+        raise ValueError("a tree has the wrong number of splits")
+    # Leaves are numbered after the splits; the text calls them -1, -2, ...
     left, right = (
         np.concatenate([np.where(child < 0, n + ~child, child), np.zeros(n_leaves, np.int64)])
         for child in (left, right)
@@ -52,10 +52,10 @@ def _check_lightgbm_tree(tree: dict[str, str], n_columns: int) -> None:
     check_segments(boundaries[:-1], np.diff(boundaries), n_words)
     sets = whole("threshold")[:n][whole("decision_type")[:n] & 1 == 1]
     if len(sets) and not (sets.min() >= 0 and sets.max() < len(boundaries) - 1):
-        raise ValueError("a tree asks for categories that are not there")
+        raise ValueError("a tree refers to categories that do not exist")
     in_leaves = whole("leaf_features")
     if len(in_leaves) and not (in_leaves.min() >= 0 and in_leaves.max() < n_columns):
-        raise ValueError(f"a leaf asks for a column that is not there ({n_columns} are)")
+        raise ValueError(f"a leaf uses a column that does not exist (there are {n_columns})")
 
 
 # --- XGBoost --------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def _check_xgboost(learner: dict[str, Any]) -> None:
     booster = learner["gradient_booster"]
     if booster["name"] == "gblinear":
         if len(booster["model"]["weights"]) != (n_columns + 1) * n_groups:
-            raise ValueError("a linear model has not as many weights as columns")
+            raise ValueError("a linear model has the wrong number of weights")
         return
     model = booster.get("gbtree", booster)["model"]
     trees, groups = model["trees"], np.asarray(model["tree_info"], dtype=np.int64)
@@ -78,9 +78,9 @@ def _check_xgboost(learner: dict[str, Any]) -> None:
     if len(groups) and groups.max() >= n_groups:
         raise ValueError(f"a tree belongs to class {groups.max()} of {n_groups}")
     if ends[0] != 0 or ends[-1] != len(trees) or (np.diff(ends) < 0).any():
-        raise ValueError("rounds have not as many trees as there are")
+        raise ValueError("boosting rounds have the wrong number of trees")
     if len(booster.get("weight_drop", trees)) != len(trees):
-        raise ValueError("trees have not as many weights as there are")
+        raise ValueError("the trees have the wrong number of weights")
     for tree in trees:
         _check_xgboost_tree(tree, n_columns)
 
@@ -89,7 +89,7 @@ def _check_xgboost_tree(tree: dict[str, Any], n_columns: int) -> None:
     keys = ("left_children", "right_children", "split_indices", "split_conditions", "default_left")
     left, right, feature, *others = (np.asarray(tree[key]) for key in keys)
     if any(len(one) != len(left) for one in (right, feature, *others)):
-        raise ValueError("a tree has not as many nodes as it says")
+        raise ValueError("a tree has the wrong number of nodes")
     check_nodes(left, right, left == -1, feature, n_columns)
     check_segments(
         tree.get("categories_segments", ()),
@@ -98,4 +98,4 @@ def _check_xgboost_tree(tree: dict[str, Any], n_columns: int) -> None:
     )
     nodes = np.asarray(tree.get("categories_nodes", ()), dtype=np.int64)
     if len(nodes) and not (nodes.min() >= 0 and nodes.max() < len(left)):
-        raise ValueError("a tree asks for categories that are not there")
+        raise ValueError("a tree refers to categories that do not exist")

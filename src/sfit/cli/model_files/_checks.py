@@ -1,8 +1,8 @@
-"""What a loaded model is made of, and whether each part is sound.
+"""The parts of a loaded model, and checks of their arrays.
 
-Compiled code uses the arrays of a fitted model without looking: a number out of range reads or
-writes anywhere, and may do so unnoticed. Each check here is of arrays that scikit-learn, SciPy,
-LightGBM or XGBoost trust.
+Compiled code uses the arrays of a fitted model without bounds checks: an index out of range reads
+or writes anywhere, perhaps unnoticed. The checks cover arrays that scikit-learn, SciPy, LightGBM
+and XGBoost trust.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CHECKS = {
 
 
 def check_part(part: Any) -> None:
-    """Refuse a part whose arrays compiled code would follow out of bounds."""
+    """Refuse a part whose arrays would lead compiled code out of bounds."""
     for owner in type(part).__mro__:
         name = owner.__module__.partition(".")[0]
         if name in CHECKS and sys.modules.get(name) is not None:
@@ -32,21 +32,21 @@ def check_part(part: Any) -> None:
 
 
 def parts(model: Any) -> Iterator[Any]:
-    """All objects that a model holds, itself first, each once."""
-    left, seen = [model], {}
-    while left:
-        part = left.pop()
+    """The model and all objects that it holds, each once."""
+    pending, seen = [model], {}
+    while pending:
+        part = pending.pop()
         if id(part) in seen or isinstance(part, str | bytes | bytearray | int | float | type):
             continue
-        seen[id(part)] = part  # kept, or another object could take its place
+        seen[id(part)] = part  # kept alive, or another object could get its id
         yield part
         if isinstance(part, Mapping):
-            left.extend(part.keys())
-            left.extend(part.values())
+            pending.extend(part.keys())
+            pending.extend(part.values())
         elif isinstance(part, list | tuple | set | frozenset):
-            left.extend(part)
+            pending.extend(part)
         elif isinstance(part, np.ndarray):
             if part.dtype.hasobject:
-                left.extend(part.ravel().tolist())
+                pending.extend(part.ravel().tolist())
         else:
-            left.extend(getattr(part, "__dict__", {}).values())
+            pending.extend(getattr(part, "__dict__", {}).values())

@@ -1,4 +1,4 @@
-"""Formats that hold data: read by their own library, without running anything from the file."""
+"""Formats that hold data: their library reads them without running code from the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sfit.cli.model_files._skops import read_skops
 
 
 class DataFormat(NamedTuple):
-    """A format that holds data, and the module and the extra that read it."""
+    """A format that holds data, with the module that reads it and the extra that installs it."""
 
     name: str
     module: str
@@ -24,7 +24,7 @@ class DataFormat(NamedTuple):
 
 
 def _onnx(path: Path) -> Any:
-    # By its path, where it has its proper name: large weights lie in files beside it.
+    # By path if it has the proper suffix: large weights are stored in files beside it.
     return path if path.suffix.lower() == ".onnx" else path.read_bytes()
 
 
@@ -32,7 +32,7 @@ def _xgboost(path: Path) -> Any:
     xgboost = library("xgboost", "xgboost")
     booster = xgboost.Booster()
     booster.load_model(bytearray(path.read_bytes()))
-    # Written by the scikit-learn interface, which stops predicting where training stopped early.
+    # Written by the scikit-learn interface, which predicts up to the best round of early stopping.
     about = json.loads(booster.attr("scikit_learn") or "{}")
     owner = {"classifier": xgboost.XGBClassifier, "regressor": xgboost.XGBRegressor}.get(
         about.get("_estimator_type")
@@ -53,7 +53,7 @@ def _lightgbm(path: Path) -> Any:
 def _catboost(path: Path) -> Any:
     catboost = library("catboost", "catboost")
     classes = catboost.CatBoost().load_model(str(path)).classes_
-    # The base class would not turn the scores of a Poisson model into counts.
+    # The base class would return the raw scores of a Poisson model, not counts.
     owner = catboost.CatBoostClassifier if len(classes) else catboost.CatBoostRegressor
     return owner().load_model(str(path))
 
@@ -76,7 +76,7 @@ DATA_FORMATS = {
 def find_library(kind: str) -> None:
     """Import the library of a format, or say how to install it."""
     module, extra = DATA_FORMATS[kind].module, DATA_FORMATS[kind].extra
-    if module:  # the view of an ONNX model finds its own
+    if module:  # the view of an ONNX model imports its library
         library(module, extra)
 
 

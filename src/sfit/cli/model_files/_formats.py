@@ -1,6 +1,6 @@
-"""The format of a model file, by its content; its name decides only where the content says nothing.
+"""The format of a model file, by its content; by its name only if the content is ambiguous.
 
-Nothing is unpacked before its size has been looked at.
+Nothing is unpacked before a check of its size.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FORMATS = (
 
 PICKLES = (".pkl", ".pickle", ".joblib", ".jbl", ".dill", ".pt", ".pth", ".pt2")
 
-# How files begin. A joblib file may be compressed, and no other format here is.
+# First bytes of the formats. Of these formats, only joblib compresses whole files.
 MAGIC = {
     b"PK\x03\x04": "zip",
     b"PK\x05\x06": "zip",
@@ -42,7 +42,7 @@ MAGIC = {
 }
 
 MOST_UNPACKED = 2**30
-"""Bytes that an archive may always unpack to; beyond, only `MOST_RATIO` times its own size."""
+"""Bytes that any archive may unpack to; beyond this, at most `MOST_RATIO` times its size."""
 MOST_RATIO = 20
 
 
@@ -60,7 +60,7 @@ def recognise(path: Path) -> str:
         return "torch"
     if kind == "hdf5":
         raise ModelError(
-            f"{str(path)!r} is an HDF5 file, of which Keras cannot keep programs out: save the "
+            f"{str(path)!r} is an HDF5 file, in which Keras cannot exclude programs: save the "
             "model again with model.save('model.keras')."
         )
     if kind is not None:
@@ -71,7 +71,7 @@ def recognise(path: Path) -> str:
         return "onnx"
     if suffix in PICKLES:
         return "pickle"
-    raise ModelError(f"{str(path)!r} is not a model file that sfit knows: {FORMATS}.")
+    raise ModelError(f"{str(path)!r} is not a model file that sfit reads: {FORMATS}.")
 
 
 def _json_kind(path: Path, head: bytes) -> str:
@@ -79,16 +79,16 @@ def _json_kind(path: Path, head: bytes) -> str:
         return "xgboost"
     if b'"SFITResult"' in head or b'"PartitionedResult"' in head:
         raise ModelError(
-            f"{str(path)!r} is a result of sfit, not a model: see sfit report {path.name}."
+            f"{str(path)!r} is a result of sfit, not a model: use sfit report {path.name}."
         )
     raise ModelError(
-        f"{str(path)!r} is JSON, but not of XGBoost: save a CatBoost model as .cbm, any other in "
-        f"one of these formats: {FORMATS}."
+        f"{str(path)!r} is JSON, but not of XGBoost: save a CatBoost model as .cbm, any other "
+        f"model in one of these formats: {FORMATS}."
     )
 
 
 def _archive_kind(path: Path) -> str:
-    """The format of a zip archive, after a look at what it would unpack to and where."""
+    """The format of a zip archive, after checks of its unpacked size and its paths."""
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
@@ -97,14 +97,14 @@ def _archive_kind(path: Path) -> str:
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > most_unpacked(path):
         raise ModelError(
-            f"{str(path)!r} would unpack to {unpacked / 2**30:,.1f} GB, {MOST_RATIO} times its "
-            "size and more: no model is saved like that."
+            f"{str(path)!r} would unpack to {unpacked / 2**30:,.1f} GB, more than {MOST_RATIO} "
+            "times its size: no model is saved like that."
         )
     names = {entry.filename for entry in entries}
     for entry in entries:
-        if _leads_outside(entry):
+        if _points_outside(entry):
             raise ModelError(
-                f"{str(path)!r} holds an entry that leads out of it, {entry.filename!r}: do not "
+                f"{str(path)!r} holds an entry that points outside it, {entry.filename!r}: do not "
                 "trust this file."
             )
     if "schema.json" in names:
@@ -116,7 +116,7 @@ def _archive_kind(path: Path) -> str:
         return "exported"
     if "data.pkl" in last:
         return "script" if any("/code/" in name for name in names) else "torch"
-    raise ModelError(f"{str(path)!r} is an archive, but not of a model that sfit knows: {FORMATS}.")
+    raise ModelError(f"{str(path)!r} is an archive, but not a model that sfit reads: {FORMATS}.")
 
 
 def most_unpacked(path: Path) -> int:
@@ -124,7 +124,7 @@ def most_unpacked(path: Path) -> int:
     return max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
 
 
-def _leads_outside(entry: zipfile.ZipInfo) -> bool:
+def _points_outside(entry: zipfile.ZipInfo) -> bool:
     posix, windows = PurePosixPath(entry.filename), PureWindowsPath(entry.filename)
     outside = posix.is_absolute() or windows.anchor != "" or ".." in windows.parts
     return outside or stat.S_ISLNK(entry.external_attr >> 16)

@@ -1,9 +1,8 @@
-"""What a `.keras` file may hold: looked at before Keras sees it.
+"""Checks of a `.keras` file before Keras reads it.
 
-Keras looks up by its name whatever the configuration of a model names, and calls it: among its
-public names are some that fetch files, write, or switch its own precautions off. So only names on
-the lists below are let through. The weights are HDF5, which may point at other files, or promise
-arrays without holding them.
+Keras looks up every name in the configuration of a model and calls the object. Some of its public
+objects fetch files, write, or switch off its safeguards, so only names on the lists below pass. The
+weights are HDF5, which may point at other files, or declare arrays that it does not hold.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Layers of networks. Not the ones that change images or sound, which have no rows for us; and
-# never a layer that runs or loads what its configuration says, such as those of `PROGRAMS`.
+# Layers of networks. Layers that augment images or sound are left out: their inputs are not rows.
+# Never add a layer that runs or loads what its configuration names, as those of `PROGRAMS` do.
 LAYERS = _names(
     """
     Activation ActivityRegularization AdaptiveAveragePooling1D AdaptiveAveragePooling2D
@@ -80,10 +79,10 @@ CLASSES = {
     "keras.src.models.sequential": frozenset({"Sequential"}),
     "keras.src.random.seed_generator": frozenset({"SeedGenerator"}),
 }
-# Operations between tensors, as `a + b` in a functional model: each is a class of these modules,
-# which hold nothing else that can be built (Keras itself asks for that).
+# Operations between tensors, such as `a + b` in a functional model: each is a class of these
+# modules, which hold nothing else that can be built (Keras requires that).
 OPERATIONS = re.compile(r"keras\.src\.ops\.(core|einops|image|linalg|math|nn|numpy)")
-# Values that come without a module.
+# Values without a module.
 VALUES = ("__bytes__", "__ellipsis__", "__keras_tensor__", "__numpy__", "__slice__", "__tensor__")
 PROGRAMS = (
     "Lambda",
@@ -96,20 +95,20 @@ PROGRAMS = (
 
 
 def check_archive(path: Path, most: int) -> None:
-    """Refuse a file that names, or points at, anything but parts of a model.
+    """Refuse a file that names or points at anything but parts of a model.
 
     Parameters
     ----------
     path : Path
-        An archive whose entries have been found small enough to be unpacked.
+        An archive whose unpacked size has been checked.
     most : int
-        Bytes that its weights may take.
+        Largest size of its weights, in bytes.
     """
     with zipfile.ZipFile(path) as archive:
         config = json.loads(archive.read("config.json"))
         if WEIGHTS not in archive.namelist():
             raise ModelError(f"{str(path)!r} has no {WEIGHTS}: save the model again.")
-        config.pop("compile_config", None)  # how it was trained, which is not loaded
+        config.pop("compile_config", None)  # for training; not loaded
         for part in _parts(config):
             _check_part(path, part)
         with import_module("h5py").File(io.BytesIO(archive.read(WEIGHTS)), "r") as weights:
@@ -130,7 +129,7 @@ def _parts(config: Any) -> Iterator[dict[str, Any]]:
 
 def _check_part(path: Path, part: dict[str, Any]) -> None:
     name, module, inner = str(part["class_name"]), part.get("module"), part.get("config")
-    # A name that is looked up before the other two, for classes of the user's own.
+    # Looked up before the other two, for classes of the user.
     registered = part.get("registered_name") or name
     if name.rpartition(".")[2] in PROGRAMS:
         raise ModelError(
@@ -138,15 +137,15 @@ def _check_part(path: Path, part: dict[str, Any]) -> None:
             "file: build the model without it, or export it to ONNX."
         )
     if name == "function":
-        known = module in FUNCTION_MODULES and inner in FUNCTIONS
-        known = known and registered in (name, inner)
+        allowed = module in FUNCTION_MODULES and inner in FUNCTIONS
+        allowed = allowed and registered in (name, inner)
         name = str(inner)
     elif name in VALUES:
-        known = module is None
+        allowed = module is None
     else:
         inside = OPERATIONS.fullmatch(str(module)) is not None and name.isidentifier()
-        known = (inside or name in CLASSES.get(str(module), ())) and registered == name
-    if not known:
+        allowed = (inside or name in CLASSES.get(str(module), ())) and registered == name
+    if not allowed:
         named = name if registered in (name, "function") else f"{name} ({registered})"
         raise ModelError(
             f"{str(path)!r} needs {module}.{named}, which is not on sfit's list of the parts of "
@@ -160,29 +159,29 @@ def _check_part(path: Path, part: dict[str, Any]) -> None:
 
 
 def _check_weights(path: Path, weights: Any, most: int) -> None:
-    """Look at every array of the HDF5 file, without reading one or following a link."""
+    """Check every array of the HDF5 file, without reading any or following a link."""
     h5py = import_module("h5py")
     total, seen, groups = 0, {_address(weights)}, [weights]
     while groups:
         group = groups.pop()
         for name in group:
             if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-                raise _outside(path, name)
+                raise _external_weights(path, name)
             item = group[name]
-            # Twice in the file, and perhaps inside itself: Keras writes every array once.
+            # Seen before, perhaps inside itself: Keras writes every array once.
             if _address(item) in seen:
-                raise _outside(path, name)
+                raise _external_weights(path, name)
             seen.add(_address(item))
             if isinstance(item, h5py.Group):
                 groups.append(item)
                 continue
             if not isinstance(item, h5py.Dataset) or item.dtype.hasobject:
                 raise ModelError(
-                    f"{str(path)!r} holds weights {name!r} that are no numbers: save the model "
+                    f"{str(path)!r} holds weights {name!r} that are not numbers: save the model "
                     "again."
                 )
             if item.external or item.is_virtual:
-                raise _outside(path, name)
+                raise _external_weights(path, name)
             total += item.size * item.dtype.itemsize
     if total > most:
         raise ModelError(
@@ -195,8 +194,8 @@ def _address(item: Any) -> int:
     return int(import_module("h5py").h5o.get_info(item.id).addr)
 
 
-def _outside(path: Path, name: str) -> ModelError:
+def _external_weights(path: Path, name: str) -> ModelError:
     return ModelError(
-        f"{str(path)!r} holds weights {name!r} that lie elsewhere (a link, or another file): do "
-        "not trust this file."
+        f"{str(path)!r} holds weights {name!r} that are stored elsewhere (a link or another file): "
+        "do not trust this file."
     )

@@ -9,7 +9,7 @@ from sfit.exceptions import MissingDependencyError
 
 
 def library(module: str, extra: str) -> Any:
-    """A module, or the extra that brings it."""
+    """Import a module; if it is missing, the error names the extra to install."""
     try:
         return import_module(module)
     except ImportError as error:

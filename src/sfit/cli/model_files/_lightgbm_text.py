@@ -1,4 +1,4 @@
-"""LightGBM models as text: what LightGBM itself reads without looking."""
+"""LightGBM models as text: checks that LightGBM omits."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 
 
 def check_parameters(text: str) -> None:
-    """LightGBM looks behind the colon of every parameter, also where there is none.
+    """Refuse parameters without a colon: LightGBM would read past their end.
 
-    What it finds there is chance: it may crash now, or only the next time.
+    Whether that crashes is a matter of chance.
     """
     for section in text.split("\nparameters:")[1:]:
         for line in section.partition("\nend of parameters")[0].split("\n"):

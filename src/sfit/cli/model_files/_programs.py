@@ -1,4 +1,4 @@
-"""Formats that can hold a program: read only where the user trusts whoever wrote the file."""
+"""Formats that can hold a program: read only if the user trusts the author of the file."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _pickle(path: Path) -> Any:
         return joblib.load(path)
     except (AttributeError, ModuleNotFoundError) as error:
         raise ModelError(
-            f"{str(path)!r} needs code that is not here ({error}): install the library, or define "
-            "the class in a module that can be imported, and save the model again."
+            f"{str(path)!r} needs code that is missing ({error}): install the library, or define "
+            "the class in an importable module and save the model again."
         ) from error
 
 
@@ -36,7 +36,7 @@ def _torch(path: Path) -> Any:
         model = torch.load(path, map_location="cpu", weights_only=False)
     except AttributeError as error:
         raise ModelError(
-            f"{str(path)!r} needs code that is not here ({error}): export the model instead, with "
+            f"{str(path)!r} needs code that is missing ({error}): export the model instead, with "
             "torch.export.save or to ONNX."
         ) from error
     if not isinstance(model, torch.nn.Module):
@@ -52,7 +52,7 @@ def _script(path: Path) -> Any:
 
 
 def _exported(path: Path) -> Callable[[Any], Any]:
-    """What torch.export saved: a graph, which can be called but has no modes."""
+    """A graph saved by torch.export, which can be called but has no training mode."""
     torch = library("torch", "torch")
     module = torch.export.load(path).module()
     tensors = (*module.parameters(), *module.buffers())

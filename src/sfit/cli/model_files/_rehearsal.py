@@ -1,7 +1,7 @@
 """Let another process read a model file first, under limits of time and memory.
 
-Libraries check what they read only in part: a damaged file can crash them, and take the process
-along, go round in a circle, or ask for all memory. `_trial` is what the other process does.
+Libraries check model files only in part: a damaged file can crash the process, loop forever, or
+take all memory. The other process runs `_trial`.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from pathlib import Path
 from sfit.exceptions import ModelError
 
 SECONDS = 60.0
-"""For a small file; every MB adds a second."""
+"""Time limit for a small file; every MB adds a second."""
 TRIAL = "sfit.cli.model_files._trial"
 REFUSED, DAMAGED = 3, 4
-"""Exit codes of the other process, which then says why: our own error, or any other."""
+"""Exit codes of the other process after an SFITError, and after any other error; it prints why."""
 
 
 @contextmanager
 def rehearsed(kind: str, path: Path, trust: Sequence[str]) -> Iterator[None]:
-    """Start the rehearsal, let the caller do something meanwhile, and wait for its end."""
+    """Start the rehearsal, run the body of the with statement, then wait for the verdict."""
     seconds = SECONDS + path.stat().st_size / 2**20
-    # The same modules as here, and one thread: there is little to do.
+    # The same modules as here; one thread is enough for a few rows.
     path_of_modules = os.pathsep.join(entry for entry in sys.path if entry)
     settings = {"PYTHONPATH": path_of_modules, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    with subprocess.Popen(  # noqa: S603  (our own module)
+    with subprocess.Popen(  # noqa: S603  (a module of sfit)
         [sys.executable, "-P", "-m", TRIAL, kind, str(path.resolve()), *trust],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -38,17 +38,17 @@ def rehearsed(kind: str, path: Path, trust: Sequence[str]) -> Iterator[None]:
     ) as process:
         try:
             yield
-            said, _ = process.communicate(timeout=seconds)
+            output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired as error:
             raise ModelError(
-                f"{str(path)!r} is not read and tried out within {seconds:.0f} seconds: do not "
-                "trust this file."
+                f"{str(path)!r} could not be read and tried out within {seconds:.0f} seconds: do "
+                "not trust this file."
             ) from error
         finally:
             process.kill()
-    reason = said.decode(errors="replace").strip()
+    reason = output.decode(errors="replace").strip()
     if process.returncode == REFUSED:
         raise ModelError(reason)
     if process.returncode:
-        # Where Python had no say in how it ended, there is no reason.
+        # After a crash of the interpreter there is no reason.
         raise ValueError(reason or f"reading it crashes the process (code {process.returncode})")

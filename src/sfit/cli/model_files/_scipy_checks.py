@@ -1,4 +1,4 @@
-"""Sparse matrices and splines whose indices and knots are in range."""
+"""Checks of the indices of sparse matrices and of the knots of splines."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from scipy.interpolate import BSpline
 
 
 def check(part: Any) -> None:
-    """Refuse a matrix or a spline that SciPy would follow out of bounds."""
+    """Refuse a matrix or a spline that would lead SciPy out of bounds."""
     if sparse.issparse(part):
         if part.format in ("csr", "csc", "bsr"):
             part.check_format(full_check=True)
         elif part.format == "coo":
             part._check()
         elif part.format != "dia":
-            raise ValueError(f"a sparse matrix is of format {part.format!r}")
+            raise ValueError(f"a sparse matrix has the format {part.format!r}")
     elif isinstance(part, BSpline):
-        BSpline(part.t, part.c, part.k, part.extrapolate, part.axis)  # checks what it is given
+        BSpline(part.t, part.c, part.k, part.extrapolate, part.axis)  # checks its arguments

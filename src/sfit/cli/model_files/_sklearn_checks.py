@@ -1,4 +1,4 @@
-"""The parts of scikit-learn models whose arrays compiled code uses without looking."""
+"""Checks of scikit-learn models whose arrays compiled code uses without bounds checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sfit.cli.model_files._tree_nodes import check_nodes
 
 
 def check(part: Any) -> None:
-    """Refuse a part that scikit-learn would follow out of bounds."""
+    """Refuse a part whose arrays would lead scikit-learn out of bounds."""
     for kinds, look in CHECKS:
         if isinstance(part, kinds):
             look(part)
@@ -37,11 +37,11 @@ def _check_decision_tree(model: Any) -> None:
     if "tree_" not in vars(model):
         return
     if not isinstance(model.tree_, Tree) or model.tree_.n_features != model.n_features_in_:
-        raise ValueError("a tree is not of the columns of its model")
+        raise ValueError("a tree and its model differ in their number of columns")
 
 
 def _check_ensemble(model: Any) -> None:
-    """Members are handed the rows of the ensemble unchecked."""
+    """Members get the rows of the ensemble unchecked, so their widths must agree."""
     members = np.ravel(np.asarray(getattr(model, "estimators_", ()), dtype=object))
     if isinstance(model, BaseBagging):
         widths = [len(columns) for columns in model.estimators_features_]
@@ -51,13 +51,13 @@ def _check_ensemble(model: Any) -> None:
             raise ValueError("a member of a forest is not a tree")
     else:
         return
-    found = [getattr(member, "n_features_in_", None) for member in members]
-    if len(members) and found != widths:
-        raise ValueError("a member of an ensemble is not of its columns")
+    fitted = [getattr(member, "n_features_in_", None) for member in members]
+    if len(members) and fitted != widths:
+        raise ValueError("an ensemble and a member differ in their number of columns")
     if isinstance(model, BaseGradientBoosting) and len(members):
         shape = np.shape(model.estimators_)
         if len(shape) != 2 or shape[1] != model.n_trees_per_iteration_:
-            raise ValueError("rounds have not as many trees as there are")
+            raise ValueError("boosting rounds have the wrong number of trees")
         if any(member.tree_.value.shape[1:] != (1, 1) for member in members):
             raise ValueError("a boosted tree has more than one value per leaf")
 
@@ -66,12 +66,12 @@ def _check_histogram_tree(tree: Any) -> None:
     nodes = tree.nodes
     left, right = nodes["left"].astype(np.int64), nodes["right"].astype(np.int64)
     leaf = nodes["is_leaf"] != 0
-    # How many columns there are is known to the model: see below.
+    # Only the model knows the number of columns: see below.
     check_nodes(left, right, leaf, nodes["feature_idx"], np.iinfo(np.int64).max)
     sets = nodes["bitset_idx"][~leaf & (nodes["is_categorical"] != 0)]
-    for known in (tree.raw_left_cat_bitsets, tree.binned_left_cat_bitsets):
-        if np.ndim(known) != 2 or known.shape[1] != 8 or (len(sets) and sets.max() >= len(known)):
-            raise ValueError("a tree asks for categories that are not there")
+    for bits in (tree.raw_left_cat_bitsets, tree.binned_left_cat_bitsets):
+        if np.ndim(bits) != 2 or bits.shape[1] != 8 or (len(sets) and sets.max() >= len(bits)):
+            raise ValueError("a tree refers to categories that do not exist")
 
 
 def _check_histogram_boosting(model: Any) -> None:
@@ -82,13 +82,13 @@ def _check_histogram_boosting(model: Any) -> None:
     for tree in trees:
         nodes = tree.nodes[tree.nodes["is_leaf"] == 0]
         if len(nodes) and nodes["feature_idx"].max() >= n:
-            raise ValueError(f"a tree asks for a column that is not there ({n} are)")
+            raise ValueError(f"a tree splits on a column that does not exist (there are {n})")
     if len(model._bin_mapper.is_categorical_) != n:
-        raise ValueError("categories are not of the columns of the model")
+        raise ValueError("the categories do not match the columns of the model")
     if model._preprocessor is not None:
         chosen = [np.arange(n)[columns] for _, _, columns in model._preprocessor.transformers_]
         if not np.array_equal(np.sort(np.concatenate(chosen)), np.arange(n)):
-            raise ValueError("the rows of a boosted model lose columns")
+            raise ValueError("the preprocessor of a boosted model drops columns")
 
 
 def _check_neighbours(tree: Any) -> None:
@@ -108,10 +108,10 @@ def _check_neighbours(tree: Any) -> None:
         and (weight is None or len(weight) == n)
     )
     if not sound:
-        raise ValueError("an index of neighbours has nodes that are not there")
+        raise ValueError("a neighbour index is inconsistent")
     metric._validate_data(np.zeros((1, d)))
     if "Mahalanobis" in type(metric).__name__ and metric.__getstate__()[2].shape != (d, d):
-        raise ValueError("a distance is not of the columns of its model")
+        raise ValueError("a distance and its model differ in their number of columns")
 
 
 def _check_svm(model: Any) -> None:
@@ -139,18 +139,18 @@ def _check_svm(model: Any) -> None:
         and (model.kernel != "precomputed" or model.shape_fit_[0] == model.n_features_in_)
     )
     if not sound:
-        raise ValueError("support vectors are not as many as the model says")
+        raise ValueError("the support vectors do not match the model")
 
 
 def _check_words(model: Any) -> None:
     words = getattr(model, "vocabulary_", {})
     if sorted(words.values()) != list(range(len(words))):
-        raise ValueError("words stand for columns that are not there")
+        raise ValueError("a vocabulary refers to columns that do not exist")
 
 
 def _check_hashes(model: Any) -> None:
     if not 1 <= model.n_features < 2**31:
-        raise ValueError(f"{model.n_features} columns cannot be hashed to")
+        raise ValueError(f"hashing to {model.n_features} columns is impossible")
 
 
 CHECKS: tuple[tuple[Any, Any], ...] = (

@@ -1,4 +1,4 @@
-"""skops files: types on sfit's list, and those that the user trusts."""
+"""skops files with types on sfit's list, or that the user trusts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from sfit.cli.model_files._libraries import library
 from sfit.cli.model_files._lightgbm_text import check_parameters
 from sfit.exceptions import ModelError
 
-# What skops does not trust by itself, and we do: classes (never functions, which could be called
-# with any argument) that hold a model's state. `_checks` looks at their arrays. scipy.stats is not
-# among them, because its distributions run text that they are given; nor are splines that no model
-# of scikit-learn holds.
+# Types that skops does not trust by default, but sfit does: classes that hold a model's state, not
+# functions, which could be called with any argument. `_checks` checks their arrays. scipy.stats is
+# excluded, because its distributions execute text; so are splines that no scikit-learn model holds.
 OUR_TYPES = (
     "catboost.core.CatBoost",
     "collections.OrderedDict",
@@ -36,8 +35,8 @@ BOOSTERS = ("catboost", "lightgbm", "xgboost")
 def read_skops(path: Path, trust: Sequence[str]) -> Any:
     """The model in a skops file."""
     skops = library("skops.io", "skops")
-    found = skops.get_untrusted_types(file=path)
-    refused = [name for name in found if name not in trust and not _is_ours(name)]
+    types = skops.get_untrusted_types(file=path)
+    refused = [name for name in types if name not in trust and not _is_ours(name)]
     if refused:
         flags = " ".join(f"--trust {name}" for name in refused)
         raise ModelError(
@@ -46,11 +45,11 @@ def read_skops(path: Path, trust: Sequence[str]) -> Any:
         )
     with zipfile.ZipFile(path) as archive:
         _check_boosters(json.loads(archive.read("schema.json")))
-    return skops.load(path, trusted=found)
+    return skops.load(path, trusted=types)
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a type in a skops file is a class of a library that we take models from."""
+    """Whether a type is a class of a library whose models sfit reads."""
     if not name.startswith(OUR_TYPES) or name.startswith(NOT_OURS):
         return False
     module, _, attribute = name.rpartition(".")
@@ -61,11 +60,11 @@ def _is_ours(name: str) -> bool:
 
 
 def _check_boosters(schema: Any) -> None:
-    """Look at the text of LightGBM models; no booster may be built from another file."""
+    """Check the text of LightGBM models, and refuse boosters built from another file."""
     for node in _nodes(schema):
         built = node.get("__loader__") == "ConstructorFromReduceNode"
         if built and str(node.get("__module__")).partition(".")[0] in BOOSTERS:
-            raise ValueError("a booster is not stored as its library does")
+            raise ValueError("a booster is not stored in the way of its library")
         text = node.get("content")
         if node.get("__loader__") == "JsonNode" and isinstance(text, str) and text[:5] == '"tree':
             check_parameters(str(json.loads(text)))

@@ -1,6 +1,6 @@
 """Read a model file, check it and predict a few rows, in a process where it can do no harm.
 
-Run by `_rehearsal` as a program. How it ends says whether the real process may read the file too.
+`_rehearsal` runs this module as a program. Its exit code decides whether sfit reads the file too.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from sfit.cli.model_files._rehearsal import DAMAGED, REFUSED
 from sfit.exceptions import SFITError
 
 MEMORY = 4 * 2**30
-"""Bytes for any file (libraries alone take half a GB), beside `MEMORY_PER_BYTE` times its size."""
+"""Bytes for any file (libraries alone take half a GB), plus `MEMORY_PER_BYTE` times its size."""
 MEMORY_PER_BYTE = 20
 ROWS = 256
 
 
 def main(kind: str, path: str, *trust: str) -> int:
-    """Read, check and try out one file; what is wrong with it goes to the standard output."""
+    """Read, check and try out one file; print any fault to the standard output."""
     _limit(Path(path))
     # Libraries write to the standard output too.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
@@ -44,9 +44,9 @@ def main(kind: str, path: str, *trust: str) -> int:
 
 
 def _import_skops() -> None:
-    """Import skops without torch, which takes longer to import than all else.
+    """Import skops without torch, which would take most of the time.
 
-    skops imports all modules of scikit-learn, and one of them is a bridge to torch.
+    skops imports all modules of scikit-learn, one of which imports torch.
     """
 
     def find_spec(name: str, *_: Any) -> None:
@@ -61,7 +61,7 @@ def _import_skops() -> None:
 
 
 def _limit(path: Path) -> None:
-    """Bound the memory of this process, and leave no image of it where it crashes."""
+    """Limit the memory of this process, and write no core dump if it crashes."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -79,16 +79,16 @@ def _try(kind: str, path: Path, trust: Sequence[str]) -> None:
         return
     from sfit.cli.model_files._checks import check_part, parts
 
-    found = list(parts(model))
-    for part in found:
+    all_parts = list(parts(model))
+    for part in all_parts:
         check_part(part)
     _try_view(model)
-    for part in found:
+    for part in all_parts:
         _try_part(part)
 
 
 def _try_view(model: Any) -> None:
-    """Read the inside of the model and predict with it, as the test will."""
+    """Read the structure of the model and predict with it, as the test will."""
     from sfit.models import as_view
 
     view: Any = None
@@ -107,7 +107,7 @@ def _try_view(model: Any) -> None:
 
 
 def _shape(model: Any, view: Any) -> Any:
-    """The shape of one row, by whoever knows it."""
+    """The shape of one row, from the view or the library's object."""
     if view.names or view.width:
         return (view.width or len(view.names),)
     if hasattr(view, "session"):
@@ -121,7 +121,7 @@ def _shape(model: Any, view: Any) -> Any:
 
 
 def _try_part(part: Any) -> None:
-    """Predict with every estimator inside, whatever stands before it."""
+    """Predict with one estimator inside the model, without the steps before it."""
     if isinstance(part, type):
         return
     for rows in _rows((getattr(part, "n_features_in_", None),)):
@@ -132,7 +132,7 @@ def _try_part(part: Any) -> None:
 
 
 def _rows(shape: Any) -> Iterator[Any]:
-    """Ordinary rows, far ones, and missing values; none where nobody knows the columns."""
+    """Ordinary rows, outliers, and missing values; nothing if the shape is unknown."""
     import numpy as np
 
     if not shape or not all(isinstance(n, int | np.integer) and n > 0 for n in shape):
@@ -146,12 +146,12 @@ def _rows(shape: Any) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _harmless() -> Iterator[None]:
-    """Let pass what the real process can raise too, but for memory, which is limited here only."""
+    """Ignore errors except out of memory, because only this process has a memory limit."""
     try:
         yield
     except Exception as error:
-        told = f"{type(error).__name__} {error}".lower()
-        if isinstance(error, MemoryError) or "alloc" in told or "out of memory" in told:
+        message = f"{type(error).__name__} {error}".lower()
+        if isinstance(error, MemoryError) or "alloc" in message or "out of memory" in message:
             raise MemoryError(f"predicting takes too much memory: {error}") from error
 
 

@@ -1,6 +1,6 @@
 "use strict";
 
-// Light or dark: what the reader chose, else what the system says.
+// Light or dark: the reader's choice, else the system's setting.
 (() => {
   const root = document.documentElement;
   const button = document.getElementById("theme");
@@ -19,7 +19,7 @@
   name();
 })();
 
-// Tables: sort by any column, filter by name or verdict, copy what is shown.
+// Tables: sort by any column, filter by name or verdict, copy the visible rows.
 for (const block of document.querySelectorAll(".block:has(table.sets)")) {
   const table = block.querySelector("table.sets");
   const body = table.tBodies[0];
@@ -35,7 +35,7 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
 
   const compare = (a, b) => {
     if (typeof a === "string") return a.localeCompare(b, undefined, { numeric: true });
-    // What has no number comes last, whichever way the others go.
+    // Cells without a number come last in either direction.
     return a - b;
   };
   const sort = (column) => {
@@ -55,7 +55,7 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
     button.type = "button";
     button.textContent = header.textContent;
     button.addEventListener("click", () => sort(column));
-    // On paper the plain words: a header that is repeated on the next page has no buttons.
+    // Plain words on paper: a header repeated on the next page has no buttons.
     const words = document.createElement("span");
     words.className = "on-paper";
     words.textContent = header.textContent;
@@ -65,18 +65,18 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
 
   const filter = () => {
     const words = search.value.toLowerCase();
-    let shown = 0;
+    let visible = 0;
     for (const row of rows) {
       const names = row.querySelector("th").textContent.toLowerCase();
       row.hidden = !names.includes(words) || (significant.checked && !row.classList.contains("yes"));
-      shown += !row.hidden;
+      visible += !row.hidden;
     }
-    status.textContent = `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")} sets`;
+    status.textContent = `${visible.toLocaleString("en")} of ${rows.length.toLocaleString("en")} sets`;
   };
   search.addEventListener("input", filter);
   significant.addEventListener("change", filter);
 
-  // A name that starts like a formula would be run by a spreadsheet: a quote keeps it text.
+  // A spreadsheet would run a name that starts like a formula: a quote keeps it text.
   const text = (cell) => cell.textContent.replace(/^\s*[=+\-@]/, "'$&");
   const field = (cell) => {
     const plain = "v" in cell.dataset ? cell.dataset.v : text(cell);
@@ -96,12 +96,12 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
     }
   };
   copy.addEventListener("click", async () => {
-    const shown = [...body.rows].filter((row) => !row.hidden);
+    const visible = [...body.rows].filter((row) => !row.hidden);
     const lines = [headers.map((header) => header.dataset.key).join(",")];
-    for (const row of shown) lines.push([...row.cells].map(field).join(","));
+    for (const row of visible) lines.push([...row.cells].map(field).join(","));
     try {
       await put(`${lines.join("\r\n")}\r\n`);
-      status.textContent = `${shown.length.toLocaleString("en")} rows copied`;
+      status.textContent = `${visible.length.toLocaleString("en")} rows copied`;
     } catch {
       status.textContent = "The browser does not let this page copy: select the table instead.";
     }
@@ -112,7 +112,7 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
   filter();
 }
 
-// Tooltips: at once and in full, instead of the browser's own.
+// Tooltips without delay and in full, instead of the browser's.
 (() => {
   const box = document.getElementById("tip");
   for (const mark of document.querySelectorAll(".tip")) {
