@@ -152,7 +152,7 @@ def observed(rows, role):
         problem = pose(function_model(picky, task=task), rows, y, features=["a"], by=by)
     except SFITError as error:
         return type(error)
-    tiles = [t for s in problem.rows.stretches for t in s.tiles(problem.rows.shared)]
+    tiles = [t for s in problem.rows.tile_runs for t in s.tiles(problem.rows.shared)]
     parts = [None if tile.part is None else tile.part.tolist() for tile in tiles]
     known = problem.rows.parts, problem.rows.sizes(), problem.view.classes
     return repr((known, [(tile.y.dtype, tile.y.tolist()) for tile in tiles], parts))

@@ -20,14 +20,14 @@ from sfit.rows._table import (
     to_native,
     with_values,
 )
-from sfit.rows._tiles import HeldRows, Rows, Stretch, Tile, every_tile, hash_table
+from sfit.rows._tiles import HeldRows, Rows, Tile, TileRun, every_tile, hash_table
 
 __all__ = [
     "HeldRows",
     "Rows",
-    "Stretch",
     "Table",
     "Tile",
+    "TileRun",
     "as_table",
     "as_vector",
     "column_names",

@@ -27,14 +27,14 @@ class FrameStore:
     frames: Iterable[Any]
 
     @cached_property
-    def _survey(self) -> tuple[list[int], Alike, list[list[bytes]]]:
+    def _survey(self) -> tuple[list[int], SchemaUnion, list[list[bytes]]]:
         """Number of rows of each frame, what all of them have in common, and how to know them."""
-        lengths, alike, marks = [], Alike(), []
+        lengths, schema, marks = [], SchemaUnion(), []
         for number, table in enumerate(self._as_they_are()):
             lengths.append(table.shape[0])
-            alike.add(table, f"frame {number} of X")
+            schema.add(table, f"frame {number} of X")
             marks.append(_marks(table))
-        return lengths, alike, marks
+        return lengths, schema, marks
 
     @property
     def _lengths(self) -> list[int]:
@@ -57,7 +57,7 @@ class FrameStore:
 
     def read(self, start: int, columns: Sequence[str]) -> Iterator[Table]:
         """Frames of some columns, from a row on."""
-        lengths, alike, marks = self._survey
+        lengths, schema, marks = self._survey
         for number, table in enumerate(self._as_they_are()):
             m = table.shape[0]
             if number >= len(lengths) or m != lengths[number]:
@@ -70,7 +70,7 @@ class FrameStore:
                 chosen = select_columns(table, [names.index(name) for name in columns])
                 if not set(_marks(chosen)) <= set(marks[number]):
                     raise _changed(number)
-                yield alike(chosen)[start:]
+                yield schema(chosen)[start:]
             start = max(0, start - m)
 
     def fingerprint(self) -> str:
@@ -107,8 +107,8 @@ def _changed(number: int) -> DataError:
     )
 
 
-class Alike:
-    """Makes frames alike: as if they had been one."""
+class SchemaUnion:
+    """Converts frames to one common schema, as if they had been concatenated."""
 
     def __init__(self) -> None:
         self.library: Any = None

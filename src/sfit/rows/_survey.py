@@ -136,7 +136,7 @@ def medians(read: Callable[[], Iterable[Table]], survey: Survey) -> dict[int, fl
     return found
 
 
-class TellingRows:
+class ProbeRows:
     """A few rows that show each column in every category."""
 
     def __init__(self) -> None:
