@@ -505,7 +505,7 @@ def test_lengths_and_names_that_do_not_fit(data):
     X, y = data
     with pytest.raises(DataError, match=r"399.*400"):
         sfit.feature_significance(model, X, y[:-1])
-    with pytest.raises(ArgumentError, match="no names"):
+    with pytest.raises(ArgumentError, match="no column names"):
         sfit.feature_significance(model, X, "price")
     with pytest.raises(ArgumentError, match=r"'price'.*'age'"):
         sfit.feature_significance(model, frame(X), "price")

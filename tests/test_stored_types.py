@@ -221,9 +221,12 @@ def test_frames_that_cannot_be_put_together_are_refused():
     rows = pd.DataFrame({"k": np.arange(N), "y": np.arange(N) / 7})
     arrow = pa.Table.from_pandas(rows, preserve_index=False)
     for pieces, words in (
-        ([arrow, arrow.cast(pa.schema({"k": pa.float32(), "y": pa.float64()}))], "one type"),
+        (
+            [arrow, arrow.cast(pa.schema({"k": pa.float32(), "y": pa.float64()}))],
+            "same type in all",
+        ),
         ([rows, arrow], "one library"),
-        ([rows, rows.astype({"k": str})], "one kind"),
+        ([rows, rows.astype({"k": str})], "one type"),
     ):
         with pytest.raises(DataError, match=words):
             sfit.feature_significance(lambda x: np.zeros(len(x)), pieces, "y", features=["k"])

@@ -35,7 +35,7 @@ LIBRARIES_OWN = (
 KNOWN_WARNINGS = (
     "rows are too few for",
     "the base has a loss above zero on .* rows",
-    "these trees take .* hidden dummies for 1",
+    "the trees read .* frozen dummies as 1",
     "predictions depend on which rows are predicted together",
 )
 GIVEN_UP = "does not reproduce"

@@ -88,7 +88,7 @@ def check_target(view: ModelView, target: Array, counts: bool, first: int | None
     if counts and (target < 0).any():
         bad = np.asarray(target < 0 if target.ndim == 1 else (target < 0).any(axis=1))
         raise DataError(
-            f"y is negative {_where(bad, first)}, but loss='poisson' is for counts and rates: "
+            f"y is below zero {_where(bad, first)}, but loss='poisson' is for counts and rates: "
             "leave these rows out, or use 'absolute_error' or 'squared_error'."
         )
 

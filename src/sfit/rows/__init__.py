@@ -1,6 +1,6 @@
-"""Rows, in memory or in files: tables, tiles, and what is known of their columns.
+"""Rows, in memory or in files: tables, tiles, and statistics of their columns.
 
-Nothing here knows a model or a feature. `_store.py` opens what is read piece by piece.
+This package knows no models and no features. `_store.py` opens data that are read piece by piece.
 """
 
 from sfit.rows._distinct import column_of, distinct_rows, identity, is_one_value
