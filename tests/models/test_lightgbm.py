@@ -121,7 +121,7 @@ def one_hot(n_categories, rng, n=4_000):
     return X, 2 * X[:, -1] + rng.normal(size=n)
 
 
-def test_hidden_dummies_that_are_taken_for_one_are_told(recwarn):
+def test_frozen_dummies_read_as_one_are_reported(recwarn):
     """Other libraries split halfway, where a mean is as good as 0."""
     X, y = one_hot(8, np.random.default_rng(0))
     groups = {"zone": range(8)}

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sfit.exceptions import ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of
-from sfit.rows import as_table, is_frame, numbers
+from sfit.rows import as_numeric, as_table, is_frame
 
 Array = npt.NDArray[Any]
 Task = Literal["regression", "classification"]
@@ -189,7 +189,7 @@ class ModelView:
         array or frame
             By default an array if all columns are numeric, and a pandas frame otherwise.
         """
-        table = numbers(as_table(X))
+        table = as_numeric(as_table(X))
         return table.to_pandas() if is_frame(table) else table
 
     def predict(self, Z: Any) -> Array:

@@ -22,7 +22,7 @@ from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import Dense, ModelView, Trees, as_view
 from sfit.models._network import computed_in
 from sfit.problem._columns import asides, column_or_vector, used_columns
-from sfit.problem._dummies import base_of_dummies
+from sfit.problem._dummies import dummies_warning
 from sfit.problem._prepared import PreparedRows, prepare_rows
 from sfit.problem._prepared_stored import prepare_stored_rows
 from sfit.problem._reference import check_reference, has_no_names, with_reference
@@ -91,7 +91,7 @@ class Problem:
         if isinstance(structure, Trees):
             # Trees sum leaf values row by row, so the batch does not matter.
             noise = 0.0
-            warning = base_of_dummies(structure, self.features, first.X)
+            warning = dummies_warning(structure, self.features, first.X)
             if warning:
                 warn(warning)
         else:

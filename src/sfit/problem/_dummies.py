@@ -14,13 +14,13 @@ from sfit.rows import Table, column_values
 Array = npt.NDArray[Any]
 
 
-def base_of_dummies(trees: Trees, features: Features, rows: Table) -> str | None:
+def dummies_warning(trees: Trees, features: Features, rows: Table) -> str | None:
     """A warning if the trees read more frozen dummies as 1 than any row has; else None.
 
     Most libraries split a dummy halfway between 0 and 1. LightGBM splits next to 0, so its trees
     read every mean as 1: the base then has all categories at once, unlike any training row.
     """
-    columns = taken_for_one(trees, features, rows)
+    columns = read_as_one(trees, features, rows)
     if not columns:
         return None
     together = np.zeros(rows.shape[0])
@@ -42,7 +42,7 @@ def base_of_dummies(trees: Trees, features: Features, rows: Table) -> str | None
     )
 
 
-def taken_for_one(trees: Trees, features: Features, rows: Table) -> set[int]:
+def read_as_one(trees: Trees, features: Features, rows: Table) -> set[int]:
     """Columns of zeros and ones, mostly 0, whose frozen value some split reads as 1."""
     frozen = np.zeros(len(features.spans))
     for column, (low, high) in enumerate(features.spans):

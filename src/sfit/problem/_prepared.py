@@ -81,7 +81,7 @@ def masked_space(
     provenance = Provenance(view.encode)
     for tile in tiles:
         provenance.add(*tile)
-    origin = provenance.found
+    origin = provenance.traced
     if origin is not None and mixes_with_given(view, origin, given, tiles):
         return view, encoded, origin
     view = view.whole()

@@ -147,7 +147,7 @@ def prepare_stored_rows(
     origin = tuple(range(len(labels)))
     if view.encoded:
         given = given_row(reference, probe.table, labels)
-        traced, pairs = provenance.found, _tile_pairs(encoder, store)
+        traced, pairs = provenance.traced, _tile_pairs(encoder, store)
         if traced is not None and mixes_with_given(view, traced, given, pairs):
             origin = traced
         else:

@@ -53,7 +53,7 @@ class Provenance:
         self.n_tiles = 0
 
     @property
-    def found(self) -> tuple[int, ...] | None:
+    def traced(self) -> tuple[int, ...] | None:
         """The origin of each encoded column; None if it is unclear, or no column ever moved."""
         clear = not self.unclear and (self.origin != NO_ORIGIN).any()
         return tuple(map(int, self.origin)) if clear else None

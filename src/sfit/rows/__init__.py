@@ -6,6 +6,7 @@ This package knows no models and no features. `_store.py` opens data that are re
 from sfit.rows._distinct import column_of, distinct_rows, identity, is_one_value
 from sfit.rows._table import (
     Table,
+    as_numeric,
     as_table,
     as_vector,
     column_names,
@@ -13,7 +14,6 @@ from sfit.rows._table import (
     column_values,
     is_frame,
     is_number,
-    numbers,
     reveal,
     select_columns,
     take_rows,
@@ -28,6 +28,7 @@ __all__ = [
     "Table",
     "Tile",
     "TileRun",
+    "as_numeric",
     "as_table",
     "as_vector",
     "column_names",
@@ -41,7 +42,6 @@ __all__ = [
     "is_frame",
     "is_number",
     "is_one_value",
-    "numbers",
     "reveal",
     "select_columns",
     "take_rows",

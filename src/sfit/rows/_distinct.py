@@ -75,7 +75,7 @@ def column_of(table: Table, position: int) -> Any:
     return column_values(table, position)
 
 
-def numbered(column: Any, unknown: Callable[[Any], Hashable] = id) -> Array:
+def value_codes(column: Any, unknown: Callable[[Any], Hashable] = id) -> Array:
     """A code per row: the values are numbered in order of appearance."""
     codes = _codes([column], column.shape[0], unknown)
     return np.zeros(0, np.intp) if codes is None else codes

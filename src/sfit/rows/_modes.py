@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sfit.exceptions import DataError
-from sfit.rows._distinct import first_of, identity, numbered
+from sfit.rows._distinct import first_of, identity, value_codes
 
 Array = npt.NDArray[Any]
 
@@ -35,7 +35,7 @@ class Counts:
                 bits if counts is None else counts.add(bits, fill_value=0).astype(np.int64)
             )
             values, absent = values[absent], absent[absent]
-        codes = numbered(values, lambda value: value)
+        codes = value_codes(values, lambda value: value)
         for value, count in zip(values[first_of(codes)], np.bincount(codes), strict=True):
             into = self.missing if pd.isna(value) else self.objects
             try:

@@ -18,10 +18,10 @@ from sfit._select import EVERYTHING, Counted, Window, bracket_by_sample, count, 
 from sfit._select import order_statistics as exact
 from sfit._sign_test import median_ranks
 from sfit.exceptions import DataError
-from sfit.rows._distinct import column_of, first_of, identity, numbered
+from sfit.rows._distinct import column_of, first_of, identity, value_codes
 from sfit.rows._modes import Counts
 from sfit.rows._ranges import mean_of, tile_sum, zeros
-from sfit.rows._table import Table, column_numbers, column_values, is_frame, numbers, take_rows
+from sfit.rows._table import Table, as_numeric, column_numbers, column_values, is_frame, take_rows
 
 Array = npt.NDArray[Any]
 
@@ -149,7 +149,7 @@ class ProbeRows:
         rows = set(
             np.linspace(0, n - 1, min(n, 256 if not self.pieces else 4)).astype(int).tolist()
         )
-        converted = numbers(table)  # an array if all columns are numeric
+        converted = as_numeric(table)  # an array if all columns are numeric
         for column in range(table.shape[1]):
             if column_numbers(converted, column) is None:
                 rows |= self._new_words(table, column)
@@ -157,7 +157,7 @@ class ProbeRows:
 
     def _new_words(self, table: Table, column: int) -> set[int]:
         """Rows with words that no earlier tile had."""
-        first = first_of(numbered(column_of(table, column), lambda value: value))
+        first = first_of(value_codes(column_of(table, column), lambda value: value))
         values = column_values(take_rows(table, first), column)
         seen = self.seen.setdefault(column, set())
         rows = set()

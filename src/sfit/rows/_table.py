@@ -215,7 +215,7 @@ def _missing_as_nan(series: Any) -> Array:
     return values.astype(np.float64) if values.dtype.kind in "biuO" else values
 
 
-def numbers(table: Table) -> Table:
+def as_numeric(table: Table) -> Table:
     """A numeric frame as an array, float32 if every column is; any other table unchanged."""
     if not is_frame(table):
         return table

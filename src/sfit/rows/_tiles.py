@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit.rows._distinct import first_of, keys, numbered
+from sfit.rows._distinct import first_of, keys, value_codes
 from sfit.rows._table import Table, is_frame, is_number, take_rows
 
 Array = npt.NDArray[Any]
@@ -213,7 +213,7 @@ def hash_column(digest: Any, column: Any) -> None:
         digest.update(repr(dtype.categories.tolist()).encode())
     elif isinstance(column, np.ndarray) or not is_number(column.dtype):
         # The keys of words only number them in order of appearance, so add the words themselves.
-        first = first_of(numbered(column, repr))
+        first = first_of(value_codes(column, repr))
         array = isinstance(column, np.ndarray)
         for word in column[first] if array else column[first.tolist()].to_list():
             digest.update(f"{type(word).__name__} {word!r} ".encode())
