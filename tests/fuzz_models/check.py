@@ -45,7 +45,7 @@ NETWORKS = ("linear", "perceptron", "pipeline", "torch", "skorch", "keras", "onn
 REFUSALS = (
     r"prediction for row \d+ is not finite",
     r"is not finite at",
-    r"whose (mean|median|mode) is beyond",
+    r"whose (mean|median|mode) is too large",
     r"is infinite in column",
     r"model's own preprocessing failed",
     r"the model failed on \d+ masked rows",

@@ -206,8 +206,8 @@ def pose(
         caveats.append(f"constant over these rows, so never significant: {shorten(at_reference)}.")
     if elsewhere:
         caveats.append(
-            f"constant over these rows, but not at their reference, so revealing them shifts all "
-            f"rows by the same amount: {shorten(elsewhere)}."
+            "constant over these rows, but not at their reference, so revealing them moves all "
+            f"predictions in the same way: {shorten(elsewhere)}."
         )
     if tested.origin == "test rows":
         caveats.append(

@@ -37,8 +37,8 @@ def dummies_warning(trees: Trees, features: Features, rows: Table) -> str | None
     return (
         f"the trees read {len(columns)} frozen dummies as 1, but no row has more than {most} of "
         "them at 1: dummies are frozen between 0 and 1, and LightGBM splits them next to 0. "
-        f"Compared with such a base, these features may look too good: {shorten(names)}. Pass "
-        "reference='median', or the values of a possible row."
+        f"Against such a base, these features may look better than they are: {shorten(names)}. "
+        "Pass reference='median', or the values of a possible row."
     )
 
 
