@@ -40,7 +40,7 @@ def as_table(X: Any, argument: str = "X") -> Table:
         return sparse
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise DataError(
-            f"{argument} has masked entries, which models ignore. Use X.filled(np.nan)."
+            f"{argument} is masked at some entries, which models ignore. Use X.filled(np.nan)."
         )
     if isinstance(X, np.ndarray | list | tuple):
         array = _as_array(X, argument)
