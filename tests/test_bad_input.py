@@ -333,7 +333,7 @@ ARGUMENTS = [
         max_order=2,
     ),
     # --- by
-    case("by-name-of-array", ArgumentError, "by='z'", "no names", by="z"),
+    case("by-name-of-array", ArgumentError, "by='z'", "no column names", by="z"),
     case("by-unknown", ArgumentError, "by", "'z'", "'a'", X=FRAME, by="z"),
     case("by-short", DataError, "by", "2", str(N), by=["u", "v"]),
     case("by-scalar", ArgumentError, "by", "one value per row", "3", by=3),
@@ -456,7 +456,7 @@ ROWS = [
     case("y-short", DataError, "y has 5", f"X has {N}", y=Y[:5]),
     case("y-long", DataError, f"y has {2 * N}", y=np.r_[Y, Y]),
     case("y-ragged", DataError, "y", y=[[1.0]] * (N - 1) + [[1.0, 2.0]]),
-    case("y-name-of-array", ArgumentError, "y='z'", "no names", y="z"),
+    case("y-name-of-array", ArgumentError, "y='z'", "no column names", y="z"),
     case("y-name-unknown", ArgumentError, "y", "'z'", X=FRAME, y="z"),
     case("y-only-column", ArgumentError, "features", X=FRAME[["a"]], y="a"),
     case("y-nan", DataError, "y", "1 row(s)", "row 9", y=at(9, np.nan).astype(float)),
@@ -491,7 +491,7 @@ ROWS = [
     ),
     case("y-class-nan", DataError, "y", "row 9", y=at(9, np.nan, CLASS), loss="log_loss"),
     case("y-class-none", DataError, "y", "row 9", y=at(9, None, CLASS), loss="log_loss"),
-    case("y-class-mixed", DataError, "y", "one kind", y=at(9, "a", CLASS), loss="log_loss"),
+    case("y-class-mixed", DataError, "y", "one type", y=at(9, "a", CLASS), loss="log_loss"),
     case("y-class-unhashable", DataError, "y", y=pd.Series([[1]] * N), loss="log_loss"),
     case("y-class-2d", DataError, "y", f"({N}, 2)", y=np.eye(2)[CLASS], loss="log_loss"),
 ]

@@ -101,7 +101,7 @@ def test_a_data_set_object(file):
     for piece in known.get_fragments():
         piece.ensure_complete_metadata()
     over(file, 2)()
-    with pytest.raises(DataError, match="make it again"):
+    with pytest.raises(DataError, match="create it again"):
         open_store(known)
 
 

@@ -264,7 +264,7 @@ def test_the_remedy_of_a_tensor_is_told():
     """torch itself says what to do."""
     torch = pytest.importorskip("torch")
     y = torch.tensor(Y.to_numpy(), requires_grad=True)
-    with pytest.raises(DataError, match=r"y cannot be made a NumPy array: .*detach\(\)"):
+    with pytest.raises(DataError, match=r"y cannot be converted to a NumPy array: .*detach\(\)"):
         sfit.feature_significance(LINE, X, y)
     assert sfit.feature_significance(LINE, X, y.detach()).selected == ("a",)
 

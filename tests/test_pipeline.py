@@ -56,7 +56,7 @@ def fitted():
 def origins(pipeline, X):
     provenance = Provenance(pipeline[:-1].transform)
     provenance.add(as_table(X), as_table(pipeline[:-1].transform(X)))
-    return provenance.found
+    return provenance.traced
 
 
 def by_hand(tail, Z, y, reference, columns, beta=0.01, given=()):

@@ -488,8 +488,8 @@ def test_scikit_learn_does_not_warn(data):
         (sp.csr_array(np.ones((3, 2), dtype=complex)), "must hold numbers"),
         (pd.Series([1.0]), "must be"),
         (pl.LazyFrame({"a": [1.0]}), "held in memory"),
-        (pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]), "twice or more"),
-        (pd.DataFrame(np.zeros((2, 2)), columns=[1, "1"]), "twice or more"),
+        (pd.DataFrame(np.zeros((2, 2)), columns=["a", "a"]), "duplicate column names"),
+        (pd.DataFrame(np.zeros((2, 2)), columns=[1, "1"]), "duplicate column names"),
         (np.empty((0, 3)), "rows and columns"),
         (np.empty((3, 0)), "rows and columns"),
     ],
@@ -505,7 +505,7 @@ def test_lengths_and_names_that_do_not_fit(data):
     X, y = data
     with pytest.raises(DataError, match=r"399.*400"):
         sfit.feature_significance(model, X, y[:-1])
-    with pytest.raises(ArgumentError, match="no names"):
+    with pytest.raises(ArgumentError, match="no column names"):
         sfit.feature_significance(model, X, "price")
     with pytest.raises(ArgumentError, match=r"'price'.*'age'"):
         sfit.feature_significance(model, frame(X), "price")
@@ -567,7 +567,7 @@ def test_tiles_are_runs_of_consecutive_rows(monkeypatch):
     """Cut and joined again, rows and outcomes are what they were."""
     monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 7)
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20.0)
-    tiles = [t for stretch in HeldRows(X, y).stretches for t in stretch.tiles(None)]
+    tiles = [t for run in HeldRows(X, y).tile_runs for t in run.tiles(None)]
     assert [len(tile) for tile in tiles] == [7, 7, 6]
     assert [tile.number(0) for tile in tiles] == [0, 7, 14]
     np.testing.assert_array_equal(np.concatenate([tile.X for tile in tiles]), X)

@@ -212,7 +212,7 @@ def test_only_the_columns_that_are_needed_are_read(frame, models, tmp_path):
 
 
 def test_tiles_are_cut_alike_wherever_reading_starts(frame, tmp_path):
-    """Stretches cover all tiles once, and a tile holds its rows, whole or chosen."""
+    """Tile runs cover all tiles once, and a tile holds its rows, whole or chosen."""
     store = open_store(write(frame, tmp_path, "several files"))
     whole = [table for _, table in raw_tiles(store, ["a"])]
     assert [len(table) for table in whole] == [TILE] * 9 + [5_000 - 9 * TILE]
@@ -228,8 +228,8 @@ def test_tiles_are_cut_alike_wherever_reading_starts(frame, tmp_path):
     for numbers in (None, chosen):
         n = 5_000 if numbers is None else len(numbers)
         rows = StoredRows(store, Plain(), n, chosen=numbers)
-        assert [k for s in rows.stretches for k in s.numbers] == list(range(-(-n // TILE)))
-        tiles = [tile for stretch in rows.stretches for tile in stretch.tiles(rows.shared)]
+        assert [k for s in rows.tile_runs for k in s.tile_range] == list(range(-(-n // TILE)))
+        tiles = [tile for run in rows.tile_runs for tile in run.tiles(rows.shared)]
         expected = frame["a"].to_numpy()[slice(None) if numbers is None else numbers]
         np.testing.assert_array_equal(np.concatenate([tile.X for tile in tiles]), expected)
         assert tiles[1].number(3) == (TILE + 3 if numbers is None else numbers[TILE + 3])

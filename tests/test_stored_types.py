@@ -152,7 +152,7 @@ def observed(rows, role):
         problem = pose(function_model(picky, task=task), rows, y, features=["a"], by=by)
     except SFITError as error:
         return type(error)
-    tiles = [t for s in problem.rows.stretches for t in s.tiles(problem.rows.shared)]
+    tiles = [t for s in problem.rows.tile_runs for t in s.tiles(problem.rows.shared)]
     parts = [None if tile.part is None else tile.part.tolist() for tile in tiles]
     known = problem.rows.parts, problem.rows.sizes(), problem.view.classes
     return repr((known, [(tile.y.dtype, tile.y.tolist()) for tile in tiles], parts))
@@ -221,9 +221,12 @@ def test_frames_that_cannot_be_put_together_are_refused():
     rows = pd.DataFrame({"k": np.arange(N), "y": np.arange(N) / 7})
     arrow = pa.Table.from_pandas(rows, preserve_index=False)
     for pieces, words in (
-        ([arrow, arrow.cast(pa.schema({"k": pa.float32(), "y": pa.float64()}))], "one type"),
+        (
+            [arrow, arrow.cast(pa.schema({"k": pa.float32(), "y": pa.float64()}))],
+            "same type in all",
+        ),
         ([rows, arrow], "one library"),
-        ([rows, rows.astype({"k": str})], "one kind"),
+        ([rows, rows.astype({"k": str})], "one type"),
     ):
         with pytest.raises(DataError, match=words):
             sfit.feature_significance(lambda x: np.zeros(len(x)), pieces, "y", features=["k"])

@@ -21,7 +21,7 @@ from sfit._jobs import limit_threads, workers
 from sfit._payload import Payload, make_payload, open_payload
 from sfit._progress import progress_bar
 from sfit._session import Session
-from sfit.rows import Stretch, Tile
+from sfit.rows import Tile, TileRun
 
 TASK_QUESTIONS = 16
 """Questions of one base that a task answers together."""
@@ -123,8 +123,8 @@ def _pass(
     tasks = list(_tasks(asks))
     sides = {side for _, contrast in asks for side in (contrast.base, contrast.full)}
     payload, hint = make_payload(evaluation, statistic, sides)
-    stretches = rows.stretches
-    n_tiles = stretches[-1].numbers.stop
+    stretches = rows.tile_runs
+    n_tiles = stretches[-1].tile_range.stop
     seen: list[list[Any]] = [[] for _ in asks]
     start = statistic.start(attempt)
     focus = [start] * len(asks)
@@ -149,7 +149,7 @@ def _pass(
             answers: dict[tuple[int, int], list[Any]] = {}
             jobs = []
             for number in some:
-                numbers = stretches[number].numbers
+                numbers = stretches[number].tile_range
                 stored = _recall(session, statistic, stage, numbers, tasks)
                 answers |= stored
                 advance(len(stored))
@@ -168,7 +168,7 @@ def _pass(
             )
             for job, by_tile in run(calls):
                 number, of_job = jobs[job]
-                for tile, by_task in zip(stretches[number].numbers, by_tile, strict=True):
+                for tile, by_task in zip(stretches[number].tile_range, by_tile, strict=True):
                     for k, tallies in zip(of_job, by_task, strict=True):
                         answers[tile, k] = tallies
                         if checkpoint is not None:
@@ -238,7 +238,7 @@ def _tasks(asks: Sequence[Ask]) -> Iterator[list[int]]:
 def _answer(
     payload: Payload,
     job: int,
-    stretch: Stretch,
+    stretch: TileRun,
     tasks: Sequence[Sequence[Ask]],
     focus: Sequence[Sequence[Any]],
 ) -> tuple[int, list[list[list[Any]]]]:

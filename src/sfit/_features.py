@@ -1,4 +1,4 @@
-"""What is tested: names, and the columns behind each."""
+"""The features under test: their names and columns."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class Features:
     always_on: tuple[int, ...]
     """Masked-space columns that every side reveals (an explicit intercept)."""
     reference: Table
-    """One row of the masked space: where hidden features are frozen."""
+    """One row of the masked space: the values at which hidden features are frozen."""
     space: str
-    """"original", or "encoded" for a Pipeline that is masked behind its head."""
+    """"original", or "encoded" for a Pipeline that is masked after its head."""
     origin: str
-    """"given", or "test rows": whether the reference was taken from the rows under test."""
+    """"given", or "test rows" if the reference was computed from the rows under test."""
     missing: frozenset[int] = frozenset()
-    """Masked-space columns with missing values: there, missing is a value of its own."""
+    """Masked-space columns with missing values, which count as a separate value."""
     spans: tuple[tuple[float, float], ...] = ()
-    """Smallest and largest value of each masked-space column; NaN where it holds no numbers."""
+    """Smallest and largest value of each masked-space column; NaN if it is not numeric."""
 
     def shown(self, term: Term) -> list[int]:
-        """Masked-space columns that are as observed when `term` is revealed."""
+        """Masked-space columns that have their observed values when `term` is revealed."""
         of_term = (column for feature in term for column in self.columns[feature])
         return sorted({*of_term, *self.always_on})
 
@@ -59,41 +59,41 @@ def positions_of(
     wanted: Sequence[Any] | Any,
     labels: Sequence[str],
     argument: str,
-    numbers: Sequence[int] = (),
+    column_ids: Sequence[int] = (),
 ) -> list[int]:
     """Turn names into positions among the labels.
 
-    Where the columns have no names of their own, `numbers` are those of the columns of X that the
-    labels are of, and name them as well.
+    If X has no column names, `column_ids` holds the column number in X of each label; these
+    numbers are accepted as names too.
     """
     if isinstance(wanted, str | int | np.integer) and not isinstance(wanted, bool):
         wanted = [wanted]
     if isinstance(wanted, Mapping | bytes) or not is_iterable(wanted):
-        raise ArgumentError(f"{argument} must hold names of columns; got {shown(wanted)}.")
+        raise ArgumentError(f"{argument} must hold column names; got {shown(wanted)}.")
     index = {label: position for position, label in enumerate(labels)}
-    by_number = {number: position for position, number in enumerate(numbers)}
-    found = []
+    by_id = {column: position for position, column in enumerate(column_ids)}
+    positions = []
     for item in wanted:
         whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
-        if whole and item in by_number:
-            found.append(by_number[item])
+        if whole and item in by_id:
+            positions.append(by_id[item])
         elif (label := str(item) if not whole or abs(item) < 10**18 else None) in index:
-            found.append(index[label])
+            positions.append(index[label])
         else:
             raise ArgumentError(
                 f"{argument} names {shown(item)}, which is not one of {shorten(labels)}."
             )
-    if len(set(found)) < len(found):
+    if len(set(positions)) < len(positions):
         raise ArgumentError(f"{argument} names a column more than once: {list(wanted)!r}.")
-    return found
+    return positions
 
 
 def positions_in(
     names: Sequence[str], labels: Sequence[str], argument: str, remedy: str
 ) -> list[int]:
-    """Positions among `names` of the columns `labels`, all of which must be there."""
-    own = set(names)
-    lacking = [label for label in labels if label not in own]
+    """Positions among `names` of the columns `labels`, all of which must be present."""
+    present = set(names)
+    lacking = [label for label in labels if label not in present]
     if lacking:
         raise ArgumentError(f"{argument} lacks the columns [{shorten(lacking)}]{remedy}")
     return positions_of(list(labels), names, argument)
@@ -103,24 +103,24 @@ def group_columns(
     labels: Sequence[str],
     groups: Mapping[str, Sequence[Any]] | None,
     always_on: Sequence[int],
-    numbers: Sequence[int],
+    column_ids: Sequence[int],
 ) -> dict[str, list[int]]:
-    """Original columns of each feature, in the order in which they appear."""
+    """Original columns of each feature, in order of appearance."""
     groups = {} if groups is None else groups
     if not isinstance(groups, Mapping):
         raise ArgumentError(f"groups must map a name to columns; got {type(groups).__name__}.")
-    names, hidden_never = set(map(str, groups)), set(always_on)
+    names, always_revealed = set(map(str, groups)), set(always_on)
     if len(names) < len(groups):
-        raise ArgumentError(f"groups has two groups of the same name: {list(groups)!r}.")
+        raise ArgumentError(f"groups has two groups with the same name: {list(groups)!r}.")
     owner: dict[int, str] = {}
     for name, columns in groups.items():
-        members = positions_of(columns, labels, f"groups[{name!r}]", numbers)
+        members = positions_of(columns, labels, f"groups[{name!r}]", column_ids)
         if not members:
             raise ArgumentError(f"groups[{name!r}] is empty.")
         for position in members:
-            if position in hidden_never:
+            if position in always_revealed:
                 raise ArgumentError(
-                    f"groups[{name!r}] holds {labels[position]!r}, which is always_on as well."
+                    f"groups[{name!r}] holds {labels[position]!r}, which is also always_on."
                 )
             if position in owner:
                 raise ArgumentError(
@@ -129,7 +129,7 @@ def group_columns(
             owner[position] = str(name)
     features: dict[str, list[int]] = {}
     for position, label in enumerate(labels):
-        if position in hidden_never:
+        if position in always_revealed:
             continue
         if label in names and owner.get(position) != label:
             raise ArgumentError(f"groups[{label!r}] has the name of a column that is not in it.")
@@ -138,17 +138,17 @@ def group_columns(
 
 
 def constant_features(features: Features, encoded: Table) -> tuple[list[str], list[str]]:
-    """Names of features that never change: those that stand at their reference, and the others."""
+    """Names of constant features: those at their reference, and the others."""
     at_reference: list[str] = []
     elsewhere: list[str] = []
     for name, columns in zip(features.names, features.columns, strict=True):
-        # A feature without columns is dropped on the way to the model.
+        # A feature without columns is dropped before the model.
         if columns and all(_is_constant(features, encoded, column) for column in columns):
-            stands = all(
-                _stands_at(column_values(features.reference, c)[0], column_values(encoded, c)[0])
+            frozen = all(
+                _same_value(column_values(features.reference, c)[0], column_values(encoded, c)[0])
                 for c in columns
             )
-            (at_reference if stands else elsewhere).append(name)
+            (at_reference if frozen else elsewhere).append(name)
     return at_reference, elsewhere
 
 
@@ -159,8 +159,8 @@ def _is_constant(features: Features, encoded: Table, column: int) -> bool:
     return is_one_value(column_of(encoded, column))
 
 
-def _stands_at(reference: Any, value: Any) -> bool:
-    """Whether the one value of a column is its reference; missing is a value."""
+def _same_value(reference: Any, value: Any) -> bool:
+    """Whether the value of a constant column is its reference; missing counts as a value."""
     if isinstance(value, np.floating) and not pd.isna(reference):
         # The mean of equal numbers may differ from them in the last bits.
         return bool(np.isclose(value, reference, rtol=64 * np.finfo(value.dtype).eps, atol=0))
@@ -168,6 +168,6 @@ def _stands_at(reference: Any, value: Any) -> bool:
 
 
 def shorten(values: Sequence[Any]) -> str:
-    """Names or labels as a message tells them: the first eight, and how many there are."""
-    shown = ", ".join(map(repr, values[:8]))
-    return f"{shown}, ... ({len(values)} in all)" if len(values) > 8 else shown
+    """Names or labels for a message: the first eight, and the total number."""
+    text = ", ".join(map(repr, values[:8]))
+    return f"{text}, ... ({len(values)} in all)" if len(values) > 8 else text

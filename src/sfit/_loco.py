@@ -173,7 +173,7 @@ def compare_refits(
     )
     with bar, opened_file as saved:
         # An estimator without a seed gives another model each time: the first one counts.
-        n_tiles = full.rows.stretches[-1].numbers.stop
+        n_tiles = full.rows.tile_runs[-1].tile_range.stop
         whole = recall(saved, ALL_FEATURES, n_tiles)
         if whole is None:
             whole = predictions_of(full)

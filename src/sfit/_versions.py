@@ -1,4 +1,4 @@
-"""Which versions of what a result was computed with."""
+"""Versions of Python and of the libraries that a result was computed with."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _OPTIONAL = (
 
 def versions() -> dict[str, str]:
     """Versions of Python, of the required libraries, and of the optional ones that are loaded."""
-    found = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    by_library = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
     for library in _LIBRARIES:
-        found[library] = version_of(library)
+        by_library[library] = version_of(library)
     for module, distributions in _OPTIONAL:
         if module in sys.modules:
-            known = [version_of(name) for name in distributions]
-            found[module] = next((number for number in known if number != "unknown"), "unknown")
-    return found
+            numbers = [version_of(name) for name in distributions]
+            by_library[module] = next((n for n in numbers if n != "unknown"), "unknown")
+    return by_library
 
 
 def show_versions() -> None:

@@ -1,14 +1,14 @@
-"""What can go wrong, in one small tree.
+"""All exceptions and warnings of the package.
 
 SFITError
-├── ArgumentError (ValueError)           an argument is out of range or does not fit the others
-├── DataError (ValueError)               the rows cannot be used as they are
-├── ModelError (ValueError)              the model, or what it returned, cannot be used
+├── ArgumentError (ValueError)           an argument is invalid or conflicts with another
+├── DataError (ValueError)               the rows cannot be used
+├── ModelError (ValueError)              the model or its output cannot be used
 ├── BetaError (ValueError)               no beta up to `max_beta` is sufficient
-├── CheckpointError (ValueError)         a checkpoint is of another run, damaged, or not writable
+├── CheckpointError (ValueError)         a checkpoint is from another run, damaged or not writable
 └── MissingDependencyError (ImportError) an optional library is not installed
 
-SFITWarning (UserWarning)                the answer is right, but read this
+SFITWarning (UserWarning)                the result is correct but needs attention
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class SFITError(Exception):
-    """Base class of every error that sfit raises on purpose.
+    """Base class of all errors that sfit raises.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class SFITError(Exception):
 
 
 class ArgumentError(SFITError, ValueError):
-    """An argument is out of range, unknown, or does not fit the others.
+    """An argument is out of range, unknown, or conflicts with another.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class ArgumentError(SFITError, ValueError):
 
 
 class DataError(SFITError, ValueError):
-    """The rows cannot be used as they are.
+    """The rows cannot be used.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class DataError(SFITError, ValueError):
 
 
 class ModelError(SFITError, ValueError):
-    """The model, or what it returned, cannot be used.
+    """The model or its output cannot be used.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class ModelError(SFITError, ValueError):
 
 
 class BetaError(SFITError, ValueError):
-    """No beta up to `max_beta` keeps the random models at the level.
+    """No beta up to `max_beta` keeps the rejection rate of the random models at the level.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class BetaError(SFITError, ValueError):
 
 
 class CheckpointError(SFITError, ValueError):
-    """A checkpoint file is of another run, damaged, or cannot be written.
+    """A checkpoint file is from another run, is damaged, or cannot be written.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class CheckpointError(SFITError, ValueError):
 
 
 class MissingDependencyError(SFITError, ImportError):
-    """An optional library is not installed; the message names the extra.
+    """An optional library is not installed; the message says what to install.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class MissingDependencyError(SFITError, ImportError):
 
 
 class SFITWarning(UserWarning):
-    """The answer is right, but something about it deserves a look.
+    """The result is correct, but something about it needs attention.
 
     Examples
     --------

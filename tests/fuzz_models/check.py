@@ -35,7 +35,7 @@ LIBRARIES_OWN = (
 KNOWN_WARNINGS = (
     "rows are too few for",
     "the base has a loss above zero on .* rows",
-    "these trees take .* hidden dummies for 1",
+    "the trees read .* frozen dummies as 1",
     "predictions depend on which rows are predicted together",
 )
 GIVEN_UP = "does not reproduce"
@@ -45,7 +45,7 @@ NETWORKS = ("linear", "perceptron", "pipeline", "torch", "skorch", "keras", "onn
 REFUSALS = (
     r"prediction for row \d+ is not finite",
     r"is not finite at",
-    r"whose (mean|median|mode) is beyond",
+    r"whose (mean|median|mode) is too large",
     r"is infinite in column",
     r"model's own preprocessing failed",
     r"the model failed on \d+ masked rows",

@@ -229,7 +229,9 @@ def test_a_leaf_that_is_not_a_number_is_refused(tmp_path):
     values = model.get_leaf_values()
     values[0] = np.nan
     model.set_leaf_values(values)
-    with pytest.raises(ModelError, match=r"write the trees .* damaged\. Save it again"):
+    with pytest.raises(
+        ModelError, match=r"export the trees .* damaged\. Save the fitted model again"
+    ):
         _ = as_view(model).structure
 
 

@@ -121,12 +121,14 @@ def one_hot(n_categories, rng, n=4_000):
     return X, 2 * X[:, -1] + rng.normal(size=n)
 
 
-def test_hidden_dummies_that_are_taken_for_one_are_told(recwarn):
+def test_frozen_dummies_read_as_one_are_reported(recwarn):
     """Other libraries split halfway, where a mean is as good as 0."""
     X, y = one_hot(8, np.random.default_rng(0))
     groups = {"zone": range(8)}
     model = lgb.LGBMRegressor(n_estimators=30, verbose=-1, n_jobs=1).fit(X, y)
-    with pytest.warns(SFITWarning, match=r"take 8 hidden dummies for 1, though a row has 1 .*zone"):
+    with pytest.warns(
+        SFITWarning, match=r"read 8 frozen dummies as 1, but no row has more than 1 .*zone"
+    ):
         sfit.feature_significance(model, X, y, groups=groups)
     recwarn.clear()
     sfit.feature_significance(model, X, y, groups=groups, reference="median")

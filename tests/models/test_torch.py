@@ -378,7 +378,7 @@ def test_batches_threads_and_odd_rows():
     backwards.flags.writeable = False
     assert_array_equal(view.predict(backwards), view.predict(X[::-1].copy()))
     assert view.predict(X[:0]).shape == (0, 3)
-    with pytest.raises(ModelError, match="takes numbers only"):
+    with pytest.raises(ModelError, match="accepts numbers only"):
         view.predict(np.array([["a", 1, 2, 3]], dtype=object))
 
 

@@ -1,9 +1,9 @@
-"""Fitted models of any library, behind one seam.
+"""Fitted models of any library, behind one interface.
 
-One file per library, each with a function ``view(model, loss)`` that returns a `ModelView`, or None
-where the model is not one of its own. A library's file is imported only when the user has that
-library loaded already. Third parties add theirs through the entry-point group ``sfit.models``: the
-entry's name is the library's import name, its value such a function.
+There is one file per library, with a function ``view(model, loss)`` that returns a `ModelView`, or
+None if the model belongs to another library. The file is imported only if the user has already
+loaded that library. Third parties add adapters through the entry-point group ``sfit.models``: the
+name of an entry is the library's import name, its value such a function.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sfit.models._view import Dense, ModelView, Trees
 
 __all__ = ["Dense", "ModelView", "Trees", "as_view", "function_model", "torch_model"]
 
-# In the order they are asked: wrappers before what they wrap.
+# In the order of the search: wrappers come before the libraries that they wrap.
 LIBRARIES = {
     "keras": "sfit.models._keras",
     "skorch": "sfit.models._skorch",
@@ -37,19 +37,19 @@ LIBRARIES = {
 
 
 def as_view(model: Any, loss: Any = "auto") -> ModelView:
-    """Find the view of a model: its own, its library's, or that of a plain function.
+    """View a model through its library's adapter, or as a plain function.
 
     Parameters
     ----------
     model : object
         A fitted model of any supported library, a callable ``rows -> predictions``, or a view.
     loss : str or callable, default="auto"
-        The loss of the test; for a bare callable it tells regression from classification.
+        The loss of the test; for a bare callable it decides between regression and classification.
 
     Returns
     -------
     ModelView
-        What the test needs of the model.
+        The model's predictions and metadata, in the form that the test needs.
 
     Examples
     --------
@@ -66,14 +66,14 @@ def as_view(model: Any, loss: Any = "auto") -> ModelView:
         return import_module(LIBRARIES["onnx"]).view(model, loss)
     for library, adapter in LIBRARIES.items():
         if sys.modules.get(library) is not None:
-            found: ModelView | None = import_module(adapter).view(model, loss)
-            if found is not None:
-                return found
+            view: ModelView | None = import_module(adapter).view(model, loss)
+            if view is not None:
+                return view
     for entry in entry_points(group="sfit.models"):
         if entry.name in sys.modules:
-            found = entry.load()(model, loss)
-            if found is not None:
-                return found
+            view = entry.load()(model, loss)
+            if view is not None:
+                return view
     if callable(model):
         return FunctionView(task=task_of(loss) or "regression", function=model)
     raise ModelError(

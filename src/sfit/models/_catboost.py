@@ -26,20 +26,20 @@ _SEVERAL_LABELS = ("MultiLogloss", "MultiCrossEntropy")
 
 @dataclass(frozen=True, kw_only=True)
 class CatBoostView(ModelView):
-    """A CatBoost model; early stopping has cut its trees already."""
+    """A CatBoost model; early stopping has already removed surplus trees."""
 
     model: Any
 
     @property
     def structure(self) -> Trees | None:
-        """The splits; None where some are on statistics of categories, texts or embeddings."""
+        """The splits; None if some are on statistics of categories, texts or embeddings."""
         if self._reads_texts():
             return None
-        # Numbers of leaves are most of the text, and splits are all that is asked for.
+        # Leaf values are most of the text, and only the splits are needed.
         document = json.loads(_LEAVES.sub(r'"leaf_\1": []', self._written()))
         features = {
-            kind: {feature["feature_index"]: feature for feature in found}
-            for kind, found in document["features_info"].items()
+            kind: {feature["feature_index"]: feature for feature in of_kind}
+            for kind, of_kind in document["features_info"].items()
             if kind in ("float_features", "categorical_features")
         }
         trees = document.get("oblivious_trees", document.get("trees", ()))
@@ -49,7 +49,7 @@ class CatBoostView(ModelView):
             return None
 
     def encode(self, X: Any) -> Any:
-        """An array, or a pandas frame where the model has categories: these may not be floats."""
+        """An array, or a pandas frame if the model has categories, which may not be floats."""
         if not self.categorical:
             return super().encode(X)
         table = as_table(X)
@@ -82,7 +82,7 @@ class CatBoostView(ModelView):
         ends = np.cumsum(counts)[:-1]
         shuffled = [rng.permutation(tree) for tree in np.split(vectors, ends)]
         copied = type(self.model)()
-        # Only a model that was read from a file can be changed, and only before it predicts.
+        # CatBoost can change only a model that was read from a file, and only before it predicts.
         with TemporaryDirectory() as folder:
             path = str(Path(folder) / "model.cbm")
             self.model.save_model(path)
@@ -91,14 +91,14 @@ class CatBoostView(ModelView):
         return replace(self, model=copied)
 
     def fingerprint(self) -> str | Unseen | None:
-        """A digest of the trees; the rest of the file tells when and how they were fitted."""
+        """A digest of the trees; the rest of the file describes how and when they were fitted."""
         if self._reads_texts():
             return super().fingerprint()
         document = json.loads(self._written())
         del document["model_info"]
         task = self.model.get_all_params().get("loss_function")
-        own = type(self.model), functions_in(self.model), task, self.names, self.classes
-        return fingerprint_of(json.dumps(document), own)
+        interface = type(self.model), functions_in(self.model), task, self.names, self.classes
+        return fingerprint_of(json.dumps(document), interface)
 
     def _written(self) -> str:
         """The model as JSON."""
@@ -108,10 +108,10 @@ class CatBoostView(ModelView):
                 self.model.save_model(str(path), format="json")
             except catboost.CatBoostError as error:
                 raise ModelError(
-                    f"CatBoost cannot write the trees of this model down ({error}): its file is "
-                    "damaged. Save it again from where it was fitted."
+                    f"CatBoost cannot export the trees of this model ({error}): its file is "
+                    "damaged. Save the fitted model again."
                 ) from error
-            # What is no text in a damaged file is in its names, which are not read here.
+            # In a damaged file the names may be invalid text; they are not read here.
             return path.read_text(encoding="utf-8", errors="replace")
 
     def _reads_texts(self) -> bool:
@@ -150,7 +150,7 @@ def view(model: Any, loss: Any) -> ModelView | None:
         task="classification" if len(classes) else "regression",
         classes=classes if len(classes) else None,
         names=names if given else None,
-        width=len(names),  # CatBoost itself does not mind columns that it does not know
+        width=len(names),  # CatBoost itself accepts surplus columns
         categorical=frozenset(map(int, model.get_cat_feature_indices())),
         remedy=remedy,
         model=model,
@@ -183,7 +183,7 @@ def _tree(tree: dict[str, Any], features: dict[str, Any]) -> Tree:
     level = [tree]
     while level:
         below: list[dict[str, Any]] = []
-        # Children are numbered behind this level, in the order in which they are met.
+        # Children are numbered after this level, in order of appearance.
         first = len(rows) + len(level)
         for node in level:
             if "split" in node:
@@ -199,7 +199,7 @@ def _tree(tree: dict[str, Any], features: dict[str, Any]) -> Tree:
 
 
 def _symmetric(splits: list[tuple[int, float, bool, bool]]) -> Tree:
-    """A tree that asks one question per level, as a full binary tree numbered by levels."""
+    """A tree with the same split at all nodes of a level, as a full binary tree."""
     level, left = _full_tree(len(splits))
     columns = map(np.array, zip(*splits, _LEAF, strict=True))
     feature, threshold, missing_left, categorical = (column[level] for column in columns)

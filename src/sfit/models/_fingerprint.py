@@ -1,9 +1,9 @@
-"""By what a later run knows a model again: a digest of everything that can change a prediction.
+"""Model fingerprints: a digest of everything that can change a prediction.
 
-The walk follows an object as pickle does, through all of its attributes, but copies nothing. Data
-goes into the digest by value, code by its name and by the distribution that installed it. Code of
-the user, and objects that hide their content, cannot be vouched for: there is no fingerprint then,
-only the reason.
+A later run recognises the model by it. The walk visits all attributes of an object, as pickle does,
+but copies nothing. Data enter the digest by value; code enters by its name and the distribution
+that installed it. The user's code, and objects that hide their content, cannot be verified: the
+answer is then `Unseen`, with the reason.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from sfit.models._installed import found_by_name, patched_method, source_of
 Array = npt.NDArray[Any]
 
 PLAIN = (type(None), type(Ellipsis), bool, int, float, complex, str)
-"""What is known by what it prints."""
+"""Types whose repr determines the value."""
 
 FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, partial)
 
 UFUNCS = ("numpy", "scipy.special")
-"""Where a ufunc, which does not know its own module, is looked for."""
+"""Modules searched for a ufunc, which does not record its module."""
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """Why a model has no fingerprint: what may change its predictions and cannot be seen."""
+    """Why a model has no fingerprint: code or data that cannot be inspected."""
 
     what: str
 
 
 class UnseenError(Exception):
-    """Ends the walk at something that cannot be vouched for."""
+    """Ends the walk at something that cannot be verified."""
 
 
 def fingerprint_of(*parts: Any) -> str | Unseen:
-    """One text for the parts of a model, the same in every process; or what could not be seen."""
+    """A digest of the parts of a model, the same in every process; or an `Unseen`."""
     try:
         walk = _Walk()
         return _hash(*(walk.digest(part) for part in parts)).hex()
     except UnseenError as error:
         return Unseen(str(error))
-    except Exception as error:  # a model may refuse to be looked into in any way it likes
-        return Unseen(f"its inside ({type(error).__name__}: {error})")
+    except Exception as error:  # models may refuse inspection with any error
+        return Unseen(f"its content ({type(error).__name__}: {error})")
 
 
 def functions_in(model: Any) -> dict[str, Any]:
@@ -62,14 +62,15 @@ def functions_in(model: Any) -> dict[str, Any]:
 
 
 class _Walk:
-    """Digests of objects, each looked at once."""
+    """Digests of objects, each visited once."""
 
     def __init__(self) -> None:
-        self.known: dict[int, bytes] = {}
+        self.digests: dict[int, bytes] = {}
+        """Digests by the id of the object."""
         self.held: list[Any] = []
-        """What was looked at, alive: the number of an object serves another after its death."""
+        """The visited objects, kept alive: Python reuses the id of a deleted object."""
         self.above: dict[int, int] = {}
-        """The objects that hold the present one, by their depth."""
+        """Depths of the objects that hold the present one, by id."""
         self.path: list[str] = []
 
     def digest(self, value: Any) -> bytes:
@@ -78,21 +79,21 @@ class _Walk:
             return _hash(f"{kind.__name__} {value!r}".encode())
         if kind in (bytes, bytearray):
             return _hash(b"bytes", value)
-        number = id(value)
-        if number in self.known:
-            return self.known[number]
-        if number in self.above:
-            return _hash(f"{len(self.above) - self.above[number]} levels above".encode())
-        self.above[number] = len(self.above)
+        key = id(value)
+        if key in self.digests:
+            return self.digests[key]
+        if key in self.above:
+            return _hash(f"{len(self.above) - self.above[key]} levels above".encode())
+        self.above[key] = len(self.above)
         self.held.append(value)
         head, parts = self._parts(value)
         if kind in (set, frozenset):
-            own = _hash(head, *sorted(self._each(parts)))
+            digest = _hash(head, *sorted(self._each(parts)))
         else:
-            own = _hash(head, *self._each(parts))
-        del self.above[number]
-        self.known[number] = own
-        return own
+            digest = _hash(head, *self._each(parts))
+        del self.above[key]
+        self.digests[key] = digest
+        return digest
 
     def _each(self, parts: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
         for step, part in parts:
@@ -101,7 +102,7 @@ class _Walk:
             self.path.pop()
 
     def _parts(self, value: Any) -> tuple[bytes, Iterable[tuple[str, Any]]]:
-        """What an object is by itself, and what it holds, with the way there."""
+        """A description of an object, and its parts with the path to each."""
         kind = type(value)
         if isinstance(value, type | FunctionType):
             return self._code(value, value.__module__, value.__qualname__), ()
@@ -124,23 +125,23 @@ class _Walk:
             return str(value).encode(), ()
         neighbors = modules.get("sklearn.neighbors")
         if neighbors is not None and kind in (neighbors.KDTree, neighbors.BallTree):
-            # It also counts how often it was asked.
+            # It also counts its calls.
             return b"search tree", (("", kind), ("", value.get_arrays()))
         return self._reduced(value)
 
     def _reduced(self, value: Any) -> tuple[bytes, Iterable[tuple[str, Any]]]:
-        """An object as pickle takes it apart: a function and what makes the object from it."""
+        """An object in pickle's form: a function, and the arguments and state to restore it."""
         kind = type(value)
         reduce = dispatch_table.get(kind)
         try:
-            found = value.__reduce_ex__(4) if reduce is None else reduce(value)
+            reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
         except Exception as error:
-            raise UnseenError(f"the inside of a {kind.__qualname__}{self._at()}") from error
-        if isinstance(found, str):
-            return self._code(value, str(getattr(value, "__module__", None)), found), ()
+            raise UnseenError(f"the content of a {kind.__qualname__}{self._at()}") from error
+        if isinstance(reduced, str):
+            return self._code(value, str(getattr(value, "__module__", None)), reduced), ()
         if kind.__module__ != "builtins":
             self._code(kind, kind.__module__, kind.__qualname__)
-        make, arguments, state, *more = (*found, None, None, None)[:5]
+        make, arguments, state, *more = (*reduced, None, None, None)[:5]
         parts = [("", make), *((f"[{i}]", one) for i, one in enumerate(arguments))]
         if isinstance(state, dict):
             parts += [(f".{name}", one) for name, one in _sorted(state)]
@@ -151,7 +152,7 @@ class _Walk:
         return b"object", parts
 
     def _code(self, value: Any, module: str, name: str) -> bytes:
-        """A class or a function by its name, if a later run finds the same one there."""
+        """A class or a function by name, provided that a later run finds the same under it."""
         what = f"the code of {'class' if isinstance(value, type) else 'function'} {name}"
         source = source_of(module)
         if source is None:
@@ -175,7 +176,7 @@ class _Walk:
         raise UnseenError(f"the code of ufunc {value.__name__}{self._at()}")
 
     def _at(self) -> str:
-        """Where the walk is, as an addition to a message."""
+        """The present path, as a suffix for a message."""
         # torch keeps the layers of a module in this dictionary.
         path = "".join(self.path).replace("._modules", "").removeprefix(".")
         return f" (at {path})" if path else ""
@@ -188,7 +189,7 @@ def _items(value: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _sorted(state: dict[Any, Any]) -> list[tuple[Any, Any]]:
-    """Attributes by name: the order in which they were set is not the model."""
+    """Attributes sorted by name: the order of assignment does not matter."""
     return sorted(state.items(), key=lambda pair: str(pair[0]))
 
 
@@ -197,7 +198,7 @@ def _array(value: Array) -> tuple[bytes, Iterable[tuple[str, Any]]]:
     if value.dtype.hasobject:
         return head.encode(), (("", value.tolist()),)
     if value.dtype.names is not None:
-        # The nodes of scikit-learn's trees have gaps, in which anything may lie after loading.
+        # The nodes of scikit-learn's trees have padding bytes, which are arbitrary after loading.
         return head.encode(), (
             (f"[{name!r}]", np.ascontiguousarray(value[name])) for name in value.dtype.names
         )
@@ -205,12 +206,12 @@ def _array(value: Array) -> tuple[bytes, Iterable[tuple[str, Any]]]:
 
 
 def _values(torch: Any, tensor: Any) -> Array:
-    """All digits of a tensor; of some short floats NumPy does not know the kind."""
+    """The values of a tensor; short float types that NumPy lacks become float32."""
     dense = tensor.detach().cpu()
     dense = dense.dequantize() if dense.is_quantized else dense
     dense = dense.to_dense() if dense.layout is not torch.strided else dense
-    known = dense.dtype in (torch.float32, torch.float64) or not dense.is_floating_point()
-    values: Array = (dense if known else dense.float()).resolve_conj().resolve_neg().numpy()
+    in_numpy = dense.dtype in (torch.float32, torch.float64) or not dense.is_floating_point()
+    values: Array = (dense if in_numpy else dense.float()).resolve_conj().resolve_neg().numpy()
     return values
 
 

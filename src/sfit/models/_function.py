@@ -18,21 +18,21 @@ from sfit.models._view import Array, ModelView, Task, by_class
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionView(ModelView):
-    """A plain function; it sees the user's own kind of rows, and nothing is known of its inside."""
+    """A plain function of unknown structure, called with rows of the user's type."""
 
     function: Callable[[Any], Any]
 
     def encode(self, X: Any) -> Any:
-        """Rows stay as the user has them."""
+        """Return the rows unchanged."""
         return X
 
     def fingerprint(self) -> Unseen:
-        """Nothing is known of the inside."""
+        """Unseen: the function's code cannot be inspected."""
         name = getattr(self.function, "__qualname__", type(self.function).__qualname__)
         return Unseen(f"the code of the function {name}")
 
     def predict(self, Z: Any) -> Array:
-        """Ask the function; one probability per row is that of the second of two classes."""
+        """Call the function; one probability per row is that of the second of two classes."""
         prediction = as_array(self.function(Z))
         if self.task == "regression":
             return prediction
@@ -44,16 +44,16 @@ def function_model(
     task: Task = "regression",
     classes: Sequence[Any] | None = None,
 ) -> FunctionView:
-    """Say what a plain function predicts.
+    """Declare what a plain function predicts.
 
     Parameters
     ----------
     f : callable
         ``f(rows)`` returns one prediction per row: numbers of shape (m,) or (m, outputs) for
         regression; for classification probabilities (m, classes), or (m,) for the second of two.
-        It is handed rows of the kind that the test is given: arrays, or frames with names.
+        It receives rows of the same type as `X` of the test: arrays, or frames with column names.
     task : {"regression", "classification"}, default="regression"
-        What the function predicts.
+        The kind of prediction.
     classes : sequence, optional
         The labels, in the order of the columns of the predictions. By default the sorted values of
         `y`.
@@ -65,8 +65,7 @@ def function_model(
 
     Notes
     -----
-    A bare callable passed as `model` is one of regression, unless the loss is one of
-    classification.
+    A bare callable passed as `model` is a regression model, unless the loss is for classification.
 
     Examples
     --------
@@ -91,7 +90,7 @@ def function_model(
 
 
 def _labels(classes: Any) -> Array:
-    """Class labels as they are: a mixture of types stays one."""
+    """Class labels as an array; labels of different types stay different."""
     try:
         given = [] if isinstance(classes, str | bytes | Set | Mapping) else list(classes)
         labels = np.empty(len(given), dtype=object)

@@ -1,8 +1,8 @@
-"""Which code a later run can trust to be the same: that of installed, unchanged distributions.
+"""Code that a later run can assume unchanged: that of installed, unmodified distributions.
 
-Code of the user (a script, a notebook, a test, an editable install) may change between two runs
+The user's code (a script, a notebook, a test, an editable install) may change between two runs
 under the same names. A file that pip installed is listed in its distribution's RECORD with its
-hash: these two, and the version of the distribution, stand for the code.
+hash: the code is identified by this hash and by the name and version of the distribution.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import Any
 
 
 def found_by_name(module: str, name: str) -> Any:
-    """The object that a module holds under a qualified name; None where there is none."""
-    found: Any = sys.modules.get(module)
+    """The object that a module holds under a qualified name; None if there is none."""
+    value: Any = sys.modules.get(module)
     for step in name.split("."):
-        found = getattr(found, step, None)
-    return found
+        value = getattr(value, step, None)
+    return value
 
 
 def source_of(module: str) -> str | None:
-    """The distribution that installed a loaded module, and the module's hash; None: nobody did."""
+    """The distribution that installed a loaded module, and the module's hash; else None."""
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names:
         return "python"
     if top == "sfit":
-        # Its version is a part of every checkpoint.
+        # Every checkpoint stores its version.
         return "sfit"
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None) or getattr(sys.modules.get(top), "__file__", None)
@@ -41,10 +41,10 @@ def source_of(module: str) -> str | None:
 @cache
 def _owner(top: str, file: Path) -> str | None:
     for name in _distributions().get(top, ()):
-        found = distribution(name)
-        recorded = _recorded_hash(found, file)
+        owner = distribution(name)
+        recorded = _recorded_hash(owner, file)
         if recorded and recorded == _hash(file):
-            return f"{found.name}=={found.version} {recorded}"
+            return f"{owner.name}=={owner.version} {recorded}"
     return None
 
 
@@ -53,14 +53,14 @@ def _distributions() -> Any:
     return packages_distributions()
 
 
-def _recorded_hash(found: Distribution, file: Path) -> str:
-    """The hash of a file that a distribution installed; "" where it did not install it."""
-    root = Path(str(found.locate_file("")))
+def _recorded_hash(owner: Distribution, file: Path) -> str:
+    """The recorded hash of a file that a distribution installed; "" if it did not install it."""
+    root = Path(str(owner.locate_file("")))
     if not file.is_relative_to(root):
         return ""
-    # Sources that are installed in place have no RECORD, or are not listed there.
+    # An editable install has no RECORD, or its RECORD does not list the sources.
     listed = f"\n{file.relative_to(root).as_posix()},sha256="
-    _, _, entry = ("\n" + (found.read_text("RECORD") or "")).partition(listed)
+    _, _, entry = ("\n" + (owner.read_text("RECORD") or "")).partition(listed)
     return entry.partition(",")[0]
 
 
@@ -69,7 +69,7 @@ def _hash(file: Path) -> str:
 
 
 def patched_method(kind: type) -> str | None:
-    """A method of a class or of one of its bases that a module of the user's has put there."""
+    """A method of a class or of one of its bases that the user's code has replaced."""
     for owner in kind.__mro__:
         for name, value in vars(owner).items():
             for function in _functions(value):

@@ -31,7 +31,7 @@ REMEDY = (
     'task="classification").'
 )
 
-# Layers that do nothing in evaluation mode.
+# Layers that have no effect in evaluation mode.
 SILENT = (
     layers.ActivityRegularization,
     layers.AlphaDropout,
@@ -42,7 +42,7 @@ SILENT = (
     layers.InputLayer,
 )
 
-# By the function itself, at its default parameters.
+# Keras functions, at their default parameters.
 ACTIVATIONS = {
     keras.activations.linear: "identity",
     keras.activations.relu: "relu",
@@ -56,7 +56,7 @@ ACTIVATIONS = {
     keras.activations.softplus: "softplus",
 }
 
-# Layers whose kernels are drawn by Glorot's rule; all others know how to start themselves.
+# Layers whose kernels are drawn by Glorot's rule; all others use their own initialiser.
 GLOROT = (
     layers.Conv1D,
     layers.Conv1DTranspose,
@@ -69,7 +69,7 @@ GLOROT = (
 )
 
 
-# Layers that run code of the user's, or a model of another library.
+# Layers that run the user's code or a model of another library.
 OPAQUE = (
     layers.FlaxLayer,
     layers.JaxLayer,
@@ -81,17 +81,17 @@ OPAQUE = (
 
 @dataclass(frozen=True, kw_only=True)
 class KerasView(ModelView):
-    """A Keras model, called with ``training=False``, which changes nothing about it.
+    """A Keras model, called with ``training=False``, which does not change it.
 
-    `threads_only` where it cannot be built again from its configuration: Keras finds layers of the
-    user's own, and functions in Lambda layers, only in the process that defined them.
+    `threads_only` if another process cannot rebuild it from its configuration: Keras finds custom
+    layers, and functions in Lambda layers, only in the process that defined them.
     """
 
     model: Any
 
     @property
     def structure(self) -> Dense | None:
-        """The layers, where the model is a chain of known ones and computes in single precision."""
+        """The layers, if the model is a chain of supported ones in single precision."""
         steps = _steps(self.model)
         output = "values" if self.task == "regression" else "probabilities"
         return None if steps is None else dense(steps, output, self._input_dtype)  # type: ignore[arg-type]
@@ -109,40 +109,40 @@ class KerasView(ModelView):
                     'lambda rows: model.predict(rows, verbose=0)[0], task="regression").'
                 )
             values = np.asarray(keras.ops.convert_to_numpy(returned))
-            # Half precision, of which NumPy does not know every kind.
+            # Half precision, of which NumPy does not support every format.
             return values if values.dtype == np.float64 else values.astype(np.float32)
 
         return in_batches(forward, Z, self._input_dtype, self.task)
 
     @property
     def _input_dtype(self) -> type[np.floating[Any]]:
-        """What the model rounds its inputs to, whatever its layers compute in."""
+        """The type to which the model rounds its inputs, whatever its layers compute in."""
         return np.float64 if self.model.compute_dtype == "float64" else np.float32
 
     def fingerprint(self) -> str | Unseen:
-        """The configuration, all weights, and the code of all layers and of what they call."""
+        """A digest of the configuration, the weights, and the code that the layers run."""
         model = self.model
         if not _has_graph(model):
             return Unseen(
-                f"the code of class {type(model).__qualname__}, a model with its own call"
+                f"the code of class {type(model).__qualname__}, a model with a custom call"
             )
         parts = [*model._flatten_layers(), *getattr(model, "operations", ())]
         for part in parts:
-            # Assets, as a vocabulary, are no weights.
+            # Assets, such as a vocabulary, are not among the weights.
             if isinstance(part, OPAQUE) or hasattr(part, "save_assets"):
-                return Unseen(f"what {type(part).__qualname__} {part.name!r} computes with")
+                return Unseen(f"the content of {type(part).__qualname__} {part.name!r}")
         try:
             written = model.to_json()
-        except Exception as error:  # layers of the user's own refuse in their own ways
+        except Exception as error:  # custom layers may fail with any error
             return Unseen(f"the configuration of the Keras model ({error})")
         settings = keras.backend.backend(), keras.config.epsilon(), keras.config.image_data_format()
         code = list(map(_code, parts))
         return fingerprint_of(written, self.task, settings, code, list(map(_array, model.weights)))
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
-        """Glorot-normal kernels, zero biases; layers of other kinds by their own initialiser.
+        """Glorot-normal kernels, zero biases; other types of layers use their initialiser.
 
-        What a Normalization layer learned about the inputs stays, like the head of a Pipeline.
+        The statistics of a Normalization layer stay, like the head of a Pipeline.
         """
         if not _has_graph(self.model):
             return super().randomize(rng)
@@ -160,17 +160,17 @@ class KerasView(ModelView):
             if isinstance(new, layers.Normalization) or not _of_keras(new):
                 new.set_weights(old.get_weights())
             if isinstance(new, GLOROT) or not _of_keras(new):
-                # Of a layer of the user's own, what is not trained may be anything: it stays.
+                # Variables of a custom layer that are not trained may be anything: they stay.
                 for variable in new.weights if _of_keras(new) else new.trainable_variables:
                     zero = "bias" in variable.name
-                    # Keras has inputs and units last, `glorot` first.
+                    # Keras puts inputs and units last, `glorot` puts them first.
                     shape = tuple(variable.shape)
                     variable.assign(np.zeros(shape) if zero else glorot(rng, shape[::-1]).T)
         _renew_scales(copy)
         return replace(self, model=copy)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Configuration and weights: Keras' own pickles need h5py and compile the model again."""
+        """Configuration and weights: Keras' pickles need h5py and recompile the model."""
         model = self.model
         return {**vars(self), "model": (type(model), model.get_config(), model.get_weights())}
 
@@ -193,7 +193,7 @@ def view(model: Any, loss: Any) -> ModelView | None:
     if _has_graph(model) and (len(model.inputs) != 1 or len(model.outputs) != 1):
         raise ModelError(
             f"the Keras model {model.name!r} has {len(model.inputs)} inputs and "
-            f"{len(model.outputs)} outputs, where one of each is needed: pass a function "
+            f"{len(model.outputs)} outputs, but must have one of each: pass a function "
             "rows -> predictions instead, see sfit.models.function_model."
         )
     task = "classification" if _gives_probabilities(model) else task_of(loss) or "regression"
@@ -202,7 +202,7 @@ def view(model: Any, loss: Any) -> ModelView | None:
 
 
 def _has_graph(model: Any) -> bool:
-    """Whether it is Sequential or functional, and not a class with a `call` of its own."""
+    """Whether a model is Sequential or functional, not a class with a custom `call`."""
     return isinstance(model, keras.Sequential) or hasattr(model, "operations")
 
 
@@ -212,9 +212,9 @@ def _of_keras(layer: Any) -> bool:
 
 
 def _code(part: Any) -> tuple[Any, dict[str, Any]]:
-    """The class of a layer or operation, and what it can call: functions and callable attributes.
+    """The class of a layer or operation, and its callable attributes.
 
-    Keras itself wraps two methods of every layer; these play no part in a prediction.
+    Keras itself wraps two methods of every layer; these do not affect predictions.
     """
     held = {name: one for name, one in vars(part).items() if callable(one)}
     return type(part), {
@@ -225,9 +225,9 @@ def _code(part: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def _renew_scales(model: Any) -> None:
-    """Let Normalization layers see weights that were set: they compute with what they made of them.
+    """Recompute the scales that Normalization layers derive from their weights.
 
-    Not `finalize_state` of any layer: a Discretization would take its bins from rows it never saw.
+    Not for every layer with `finalize_state`: a Discretization would compute its bins from no rows.
     """
     for layer in model._flatten_layers():
         if isinstance(layer, layers.Normalization):
@@ -243,7 +243,7 @@ def _no_gradients() -> AbstractContextManager[Any]:
 
 
 def _gives_probabilities(model: Any) -> bool:
-    """Whether the last layer says that the output is one distribution over classes."""
+    """Whether the last layer shows that the output is one distribution over classes."""
     last = model
     while _has_graph(last):
         sequential = isinstance(last, keras.Sequential)
@@ -251,21 +251,21 @@ def _gives_probabilities(model: Any) -> bool:
     if isinstance(last, layers.Softmax):
         return bool(last.axis in (-1, 1))
     closing = ACTIVATIONS.get(getattr(last, "activation", None), "")
-    # Several sigmoids are several answers to yes-or-no questions, not one distribution.
+    # Several sigmoids are several binary labels, not one distribution.
     single = closing == "logistic" and model.output_shape[-1] == 1
     return single or closing == "softmax"
 
 
 def _steps(model: Any) -> list[Step] | None:
-    """The steps of a model whose layers form a chain; None where they do not."""
+    """The steps of a model whose layers form a chain; None if they do not."""
     if not _has_graph(model) or not _is_chain(model):
         return None
     steps: list[Step] = []
     for layer in model.layers:
-        found = _steps(layer) if _has_graph(layer) else _step(layer)
-        if found is None:
+        of_layer = _steps(layer) if _has_graph(layer) else _step(layer)
+        if of_layer is None:
             return None
-        steps += found
+        steps += of_layer
     return steps
 
 
@@ -277,19 +277,19 @@ def _is_chain(model: Any) -> bool:
             after.input is before.output
             for before, after in zip(model.layers, model.layers[1:], strict=False)
         ]
-    except (AttributeError, ValueError):  # A layer that runs more than once has no one input.
+    except (AttributeError, ValueError):  # A layer that runs more than once has several inputs.
         return False
-    # Operations that are no layers (`keras.ops`) stand in the graph, but not among the layers.
+    # Operations of `keras.ops` are in the graph, but not among the layers.
     ends = len(model.outputs) == 1 and model.layers[-1].output is model.outputs[0]
     return all(linked) and ends and len(model.operations) == len(model.layers)
 
 
 def _step(layer: Any) -> list[Step] | None:
-    """A layer as steps of a chain; None where it is not known."""
+    """A layer as steps of a chain; None if it is not supported."""
     kind = type(layer)
     if kind in SILENT:
         return []
-    # Not in double precision, of which Keras loses half in every product on torch.
+    # Not in double precision: on torch, Keras computes every product with half the digits.
     if kind is layers.Dense and layer.compute_dtype == layer.variable_dtype == "float32":
         weights = _array(layer.kernel)
         biases = _array(layer.bias) if layer.use_bias else np.zeros(weights.shape[1])
@@ -301,7 +301,7 @@ def _step(layer: Any) -> list[Step] | None:
         mean, variance = _array(layer.moving_mean), _array(layer.moving_variance)
         return [batch_norm(mean, variance, layer.epsilon, gamma, beta)]
     if kind is layers.Normalization and layer.axis == (-1,) and not layer.invert:
-        # The layer takes the root in single precision and subtracts first, which loses nothing.
+        # The layer takes the root in single precision; it subtracts first, which loses nothing.
         spread = np.maximum(np.sqrt(_array(layer.variance)), keras.config.epsilon()).ravel()
         scale = 1 / spread.astype(np.float64)
         return [Rescale(scale, -_array(layer.mean).ravel() * scale)]

@@ -19,33 +19,33 @@ from sfit.models._view import Array, ModelView, Trees, by_class
 
 _BINARY = {"binary"}
 _MULTICLASS = {"multiclass", "multiclassova"}
-# Values nearer to zero than this are zero to LightGBM before it looks at any tree.
+# LightGBM replaces values nearer to zero than this by zero before it evaluates any tree.
 _ZERO = float(np.float32(1e-35))
 
 
 @dataclass(frozen=True, kw_only=True)
 class LightGBMView(ModelView):
-    """A LightGBM estimator or booster; both cut at the best iteration when they predict."""
+    """A LightGBM estimator or booster; both predict with the trees up to the best iteration."""
 
     model: Any
 
     @property
     def booster(self) -> Any:
-        """The booster inside."""
+        """The underlying booster."""
         return _booster(self.model)
 
     @property
     def structure(self) -> Trees | None:
-        """The splits; None for linear trees, and for splits that take zero for missing."""
+        """The splits; None for linear trees, and for splits that treat zero as missing."""
         header, trees = _read(self.booster.model_to_string())
         ordered = len(self.booster.pandas_categorical or ()) > len(_categorical(header))
-        # Splits of an ordered pandas category are thresholds on codes that the rows do not show.
+        # Splits on an ordered pandas category compare codes, which the rows do not contain.
         if ordered or _linear(trees):
             return None
         return _trees(trees)
 
     def encode(self, X: Any) -> Any:
-        """An array, or the frame with its categories where the model was fitted on such."""
+        """An array, or the frame with its categories if the model was fitted on categories."""
         rows = super().encode(X)
         if isinstance(rows, pd.DataFrame) and not self.booster.pandas_categorical:
             return rows.astype(np.float64).to_numpy()
@@ -61,13 +61,13 @@ class LightGBMView(ModelView):
         return by_class(raw) if self.task == "classification" else raw
 
     def fingerprint(self) -> str | Unseen:
-        """A digest of the model's text, and of how it is asked."""
-        asked = type(self.model), functions_in(self.model), self._parameters(), self.classes
+        """A digest of the model's text, and of the interface that predicts."""
+        interface = type(self.model), functions_in(self.model), self._parameters(), self.classes
         booster = type(self.booster), functions_in(self.booster)
-        return fingerprint_of(self.booster.model_to_string(), self.task, asked, booster)
+        return fingerprint_of(self.booster.model_to_string(), self.task, interface, booster)
 
     def _parameters(self) -> dict[str, Any]:
-        """Those of an estimator, which it predicts with; the number of threads is not the model."""
+        """The parameters of an estimator except the number of threads; a booster has none."""
         if self.model is self.booster:
             return {}
         return {name: one for name, one in self.model.get_params().items() if name != "n_jobs"}
@@ -81,7 +81,7 @@ class LightGBMView(ModelView):
         def shuffled(line: re.Match[str]) -> str:
             return line[1] + " ".join(rng.permutation(line[2].split()))
 
-        # The same words in another order: the lengths of the trees in the header stay right.
+        # A permutation keeps the length of each tree's text, so the header stays correct.
         text = re.sub(r"^(leaf_value=)(.*)$", shuffled, text, flags=re.MULTILINE)
         booster = lightgbm.Booster(model_str=text)
         if self.model is self.booster:
@@ -91,7 +91,7 @@ class LightGBMView(ModelView):
         return replace(self, model=copied)
 
     def _named(self, Z: Array) -> Any:
-        """Rows as the scikit-learn interface wants them, which warns of arrays after frames."""
+        """A frame, because a model fitted on a frame warns about arrays."""
         if self.names is None or self.booster.pandas_categorical:
             return Z
         return pd.DataFrame(Z, columns=list(self.names), copy=False)
@@ -103,7 +103,7 @@ def view(model: Any, loss: Any) -> ModelView | None:
         return None
     header, _ = _read(_booster(model).model_to_string(num_iteration=1))
     objective = header.get("objective", "").partition(" ")[0]
-    found = LightGBMView(
+    view = LightGBMView(
         task="regression",
         names=_names(header),
         categorical=_categorical(header),
@@ -112,21 +112,21 @@ def view(model: Any, loss: Any) -> ModelView | None:
     if isinstance(model, lightgbm.LGBMModel) and is_classifier(model):
         if not objective:
             raise ModelError(
-                f"{type(model).__name__} with an objective of your own gives scores: turn them "
-                "into probabilities with sfit.models.function_model(..., task='classification')."
+                f"{type(model).__name__} with a custom objective returns scores: convert them to "
+                "probabilities with sfit.models.function_model(..., task='classification')."
             )
         classes = np.asarray(model.classes_)
     elif objective in _BINARY | _MULTICLASS:
         classes = np.arange(max(int(header["num_class"]), 2))
     else:
-        return found
+        return view
     remedy = ""
     if objective == "multiclassova":
         remedy = (
             "Probabilities of objective 'multiclassova' do not add up to one: rescale them in "
             "sfit.models.function_model(..., task='classification')."
         )
-    return replace(found, task="classification", classes=classes, remedy=remedy)
+    return replace(view, task="classification", classes=classes, remedy=remedy)
 
 
 def _booster(model: Any) -> Any:
@@ -163,14 +163,14 @@ def _categorical(header: dict[str, str]) -> frozenset[int]:
 
 
 def _trees(trees: list[dict[str, str]]) -> Trees | None:
-    """All trees at once, splits of each before its leaves; None where zero is missing."""
+    """All trees, the splits of each before its leaves; None if a split treats zero as missing."""
     splits = np.array([int(tree["num_leaves"]) - 1 for tree in trees], dtype=np.intp)
     roots = np.cumsum(2 * splits + 1) - (2 * splits + 1)
     owner = np.repeat(np.arange(len(trees)), splits)
-    # Node of each split: the root of its tree, and its number among the splits of that tree.
+    # Node of each split: the root of its tree plus its index among the splits of that tree.
     node = roots[owner] + np.arange(len(owner)) - np.repeat(np.cumsum(splits) - splits, splits)
 
-    def numbers(key: str, dtype: type) -> Array:
+    def parsed(key: str, dtype: type) -> Array:
         texts = (tree[key] for tree, n in zip(trees, splits, strict=True) if n)
         return np.fromstring(" ".join(texts), dtype=dtype, sep=" ")
 
@@ -180,22 +180,22 @@ def _trees(trees: list[dict[str, str]]) -> Trees | None:
         return whole
 
     def child(key: str) -> Array:
-        number = numbers(key, int)
-        inside = np.where(number < 0, splits[owner] + ~number, number)
+        index = parsed(key, int)
+        inside = np.where(index < 0, splits[owner] + ~index, index)
         return at_splits((roots[owner] + inside).astype(np.intp), -1)
 
-    decision = numbers("decision_type", int)
+    decision = parsed("decision_type", int)
     categorical = decision & 1 == 1
     missing = decision >> 2 & 3  # 0: a missing value counts as zero, 1: zero is missing, 2: NaN is
     if np.any(~categorical & (missing == 1)):
         return None
-    threshold = numbers("threshold", float)
+    threshold = parsed("threshold", float)
     missing_left = np.where(missing == 0, threshold >= 0, decision & 2 == 2)
     threshold[(threshold >= -_ZERO) & (threshold < 0)] = np.nextafter(-_ZERO, -1)
     threshold[(threshold >= 0) & (threshold < _ZERO)] = _ZERO
     return Trees(
         roots=roots,
-        feature=at_splits(numbers("split_feature", int).astype(np.intp), -1),
+        feature=at_splits(parsed("split_feature", int).astype(np.intp), -1),
         threshold=at_splits(threshold, np.nan),
         left=child("left_child"),
         right=child("right_child"),

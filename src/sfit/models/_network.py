@@ -1,6 +1,6 @@
-"""What networks of every library share: rows in batches, folding into `Dense`, Glorot draws.
+"""Code shared by the network adapters: batches of rows, folding into `Dense`, Glorot draws.
 
-Knows NumPy only, so that the adapters of torch, Keras and ONNX can all lean on it.
+It uses NumPy only, so the adapters of torch, Keras and ONNX can all import it.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from sfit.exceptions import ModelError
 from sfit.models._view import Array, Dense, Task, by_class
 
 BATCH_ROWS = 16_384
-"""Rows per forward pass: fixed, so that a prediction does not depend on the machine's memory."""
+"""Rows per forward pass: fixed, so a prediction does not depend on the machine's memory."""
 
 Output = Literal["values", "logits", "probabilities"]
-"""What a network returns: numbers, scores before sigmoid or softmax, or probabilities."""
+"""The output of a network: numbers, scores before sigmoid or softmax, or probabilities."""
 
 
 def task_of(loss: Any) -> Task | None:
-    """The task that a loss belongs to; None for "auto" and for the user's own."""
-    known = isinstance(loss, str) and loss in LOSSES
-    return LOSSES[loss].task if known else None  # type: ignore[return-value]
+    """The task that a loss belongs to; None for "auto" and for a custom loss."""
+    named = isinstance(loss, str) and loss in LOSSES
+    return LOSSES[loss].task if named else None  # type: ignore[return-value]
 
 
 def in_batches(forward: Callable[[Array], Any], Z: Any, dtype: Any, task: Task) -> Array:
-    """Predictions of `forward`, asked for a batch of rows of type `dtype` at a time."""
+    """Predictions of `forward`, called with one batch of rows of type `dtype` at a time."""
     rows = Z.toarray() if sp.issparse(Z) else np.asarray(Z)
     parts = []
-    # No rows still make one (empty) call, which says how many outputs there are.
+    # No rows still make one (empty) call, which determines the number of outputs.
     for start in range(0, max(len(rows), 1), BATCH_ROWS):
         batch = rows[start : start + BATCH_ROWS]
         try:
             # A fresh array in row order: torch refuses negative strides and read-only memory.
-            numbers = np.array(batch, dtype=dtype, order="C")
+            values = np.array(batch, dtype=dtype, order="C")
         except (TypeError, ValueError) as error:
             raise ModelError(
-                f"the model takes numbers only, and not every column of X holds numbers "
-                f"({error}): encode the others first, for instance in a scikit-learn Pipeline."
+                f"the model accepts numbers only, and not every column of X is numeric ({error}): "
+                "encode the others first, for instance in a scikit-learn Pipeline."
             ) from error
-        parts.append(_as_prediction(np.asarray(forward(numbers)), len(numbers), task))
+        parts.append(_as_prediction(np.asarray(forward(values)), len(values), task))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _as_prediction(values: Array, rows: int, task: Task) -> Array:
-    """One column is a vector; where it is a probability, that of the second of two classes."""
+    """Turn one column into a vector; in classification it is the second of two classes."""
     if values.ndim not in (1, 2) or len(values) != rows:
         raise ModelError(
             f"the model must return one prediction per row, of shape ({rows},) or "
@@ -90,22 +90,22 @@ class Rescale:
 
 
 Step = Layer | Rescale | str
-"""A string is the name of an activation; "softmax" is one that only the end of a network can be."""
+"""A string is the name of an activation; "softmax" is allowed at the end of a network only."""
 
 
 def batch_norm(mean: Array, variance: Array, epsilon: float, gamma: Any, beta: Any) -> Rescale:
-    """Batch normalisation in evaluation mode; `gamma` and `beta` are None where there are none."""
+    """Batch normalisation in evaluation mode; `gamma` and `beta` may be None."""
     scale = 1 / np.sqrt(variance.astype(np.float64) + epsilon)
     scale = scale if gamma is None else scale * gamma
     return Rescale(scale, -mean * scale + (0.0 if beta is None else beta))
 
 
 def dense(steps: Iterable[Step], output: Output, input_dtype: npt.DTypeLike) -> Dense | None:
-    """A chain of steps as `Dense`; None where it is not one.
+    """A chain of steps as `Dense`; None if it cannot be expressed as one.
 
-    `output` says what the chain returns, `input_dtype` what its inputs are rounded to. A closing
-    sigmoid or softmax of probabilities, and the closing log-softmax of logits, become the output of
-    the `Dense`.
+    `output` is the kind of output of the chain, `input_dtype` the type its inputs are rounded to. A
+    final sigmoid or softmax of probabilities, and the final log-softmax of logits, become the
+    output of the `Dense`.
     """
     chain = list(steps)
     last = chain[-1] if chain and isinstance(chain[-1], str) else ""
@@ -126,16 +126,16 @@ def dense(steps: Iterable[Step], output: Output, input_dtype: npt.DTypeLike) -> 
     single = layers[-1][1].size == 1
     if output == "logits":
         link = "sigmoid" if single else "softmax"
-    # One column of probabilities without a sigmoid, or many with one, has no name in `Dense`.
+    # `Dense` cannot express one column of probabilities without a sigmoid, or many with one.
     if output == "probabilities" and single != (link == "sigmoid"):
         return None
     return Dense(layers=layers, output=link, input_dtype=np.dtype(input_dtype), dtype=dtype)
 
 
 def _fold(steps: Iterable[Step]) -> tuple[tuple[Array, Array, str], ...] | None:
-    """Layers with every rescaling folded into the one before it or, failing that, after it.
+    """Layers with every rescaling folded into the layer before it or, failing that, after it.
 
-    Folded in float64, and kept so: beside a large mean, weights rounded to single precision would
+    The folded weights stay in float64: with a large mean, weights rounded to single precision would
     lose the digits that a normalisation of the inputs keeps.
     """
     layers: list[tuple[Array, Array, str]] = []
@@ -168,6 +168,6 @@ def _fold(steps: Iterable[Step]) -> tuple[tuple[Array, Array, str], ...] | None:
 
 
 def computed_in(network: Dense, dtype: npt.DTypeLike) -> Dense:
-    """The network with the type it computes in: its weights may be stored in less precision."""
-    own = network.layers[0][0].dtype if network.dtype is None else network.dtype
-    return replace(network, dtype=np.result_type(own, dtype))
+    """Set the type that the network computes in: its weights may be stored in less precision."""
+    stored = network.layers[0][0].dtype if network.dtype is None else network.dtype
+    return replace(network, dtype=np.result_type(stored, dtype))

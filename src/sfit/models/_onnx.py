@@ -1,6 +1,6 @@
 """ONNX models: a path, bytes, a ModelProto, or a bare session of onnxruntime.
 
-Neither library is imported at the top: the user may have one of them without the other.
+Neither library is imported at the top: the user may have installed only one of them.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ REMEDY = (
 
 @dataclass(frozen=True, kw_only=True)
 class OnnxView(ModelView):
-    """An ONNX graph with one output, as bytes; every process makes a session of its own."""
+    """An ONNX graph with one output, as bytes; every process creates its own session."""
 
     content: bytes
 
     @cached_property
     def session(self) -> Any:
-        """The session, made when first asked for."""
+        """The session, created on first use."""
         runtime = import_module("onnxruntime")
         options = runtime.SessionOptions()
-        # Sums in one order, whatever the machine; and what goes wrong is raised, not logged.
+        # One thread sums in the same order on every machine. Errors are raised, not logged.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
         return runtime.InferenceSession(self.content, options, providers=["CPUExecutionProvider"])
 
     @property
     def structure(self) -> Dense | None:
-        """The layers, where the graph is a chain of known nodes."""
+        """The layers, if the graph is a chain of supported nodes."""
         from sfit.models._onnx_graph import structure_of
 
         output = "values" if self.task == "regression" else "probabilities"
@@ -55,23 +55,23 @@ class OnnxView(ModelView):
         return _run(self.session, None, Z, self.task)
 
     def fingerprint(self) -> str | Unseen:
-        """A digest of the graph, and of what runs it."""
+        """A digest of the graph, and of the runtime."""
         from sfit.models._onnx_graph import has_weights_elsewhere
 
         if has_weights_elsewhere(self._proto().graph):
-            return Unseen("the weights, which lie in a file beside the ONNX model")
+            return Unseen("the weights, which are in a separate file beside the ONNX model")
         return fingerprint_of(self, import_module("onnxruntime").InferenceSession)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
-        """Glorot-normal weights, zero biases; refused where the graph has no weights to draw."""
+        """Glorot-normal weights, zero biases; refused if the graph has no weights to draw."""
         from sfit.models._onnx_graph import redraw
 
         proto = self._proto()
         if not redraw(proto.graph, rng):
             raise ModelError(
-                "the ONNX model has no weights that could be drawn at random (trees, for one, keep "
-                "their values elsewhere): pass random_model=callable(rng) -> model, for instance "
-                "the conversion of a refit on shuffled y."
+                "the ONNX model has no weights that could be drawn at random (trees, for example, "
+                "have none): pass random_model=callable(rng) -> model, for instance the conversion "
+                "of a refit on shuffled y."
             )
         return replace(self, content=proto.SerializeToString())
 
@@ -79,13 +79,13 @@ class OnnxView(ModelView):
         return import_module("onnx").load_model_from_string(self.content)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the session, which belongs to its process."""
+        """All attributes except the session, which cannot leave its process."""
         return {name: value for name, value in vars(self).items() if name != "session"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionView(ModelView):
-    """A session: it hides its graph and cannot be pickled, so it can only predict, in threads."""
+    """A session. It hides its graph and cannot be pickled, so it only predicts, in threads."""
 
     session: Any
     output: str
@@ -95,11 +95,11 @@ class SessionView(ModelView):
         return _run(self.session, self.output, Z, self.task)
 
     def fingerprint(self) -> Unseen:
-        """The graph is out of reach."""
+        """Unseen: the graph is not accessible."""
         return Unseen("the graph of an onnxruntime session")
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
-        """Refused: the weights are out of reach."""
+        """Refused: the weights are not accessible."""
         raise ModelError(
             "an onnxruntime session hides its weights, so no random copy can be drawn: pass the "
             "path, the bytes or the ModelProto instead, or random_model=callable(rng) -> model."
@@ -116,9 +116,9 @@ def view(model: Any, loss: Any) -> ModelView | None:
     if isinstance(model, bytes | bytearray):
         return _view_proto(_parse(bytes(model)), loss)
     if onnx is not None and isinstance(model, onnx.ModelProto):
-        own = onnx.ModelProto()
-        own.CopyFrom(model)
-        return _view_proto(own, loss)
+        copied = onnx.ModelProto()
+        copied.CopyFrom(model)
+        return _view_proto(copied, loss)
     return None
 
 
@@ -134,8 +134,8 @@ def _library(name: str) -> Any:
 def _load(path: Path) -> Any:
     if path.suffix.lower() != ".onnx":
         raise ModelError(
-            f"model is the text {str(path)[:80]!r}, which is not the path of an ONNX model: that "
-            "ends in .onnx. Load models of other formats with their library first."
+            f"model is the text {str(path)[:80]!r}, which is not the path of an ONNX model: such a "
+            "path ends in .onnx. Load models of other formats with their library first."
         )
     onnx = _library("onnx")
     if not path.is_file():
@@ -155,7 +155,7 @@ def _parse(content: bytes) -> Any:
 
 
 def _view_proto(proto: Any, loss: Any) -> ModelView:
-    """View a graph that is ours to reduce to one output."""
+    """View a graph, which is reduced to one output in place."""
     _library("onnxruntime")
     from sfit.models import _onnx_graph
 
@@ -164,17 +164,17 @@ def _view_proto(proto: Any, loss: Any) -> ModelView:
     _onnx_graph.input_of(proto.graph)
     labelled, classes = _onnx_graph.keep_prediction(proto.graph)
     certain = labelled or _onnx_graph.gives_probabilities(proto.graph)
-    found = OnnxView(
+    view = OnnxView(
         task="classification" if certain else task_of(loss) or "regression",
         classes=classes,
         remedy=REMEDY,
         content=proto.SerializeToString(),
     )
     try:
-        _ = found.session
+        _ = view.session
     except Exception as error:
         raise ModelError(f"onnxruntime cannot run the ONNX model: {error}") from error
-    return found
+    return view
 
 
 def _view_session(session: Any, loss: Any) -> SessionView:
@@ -184,7 +184,7 @@ def _view_session(session: Any, loss: Any) -> SessionView:
     if not table or len(values) != 1 or len(outputs) > 2:
         raise ModelError(
             "the session must have one input, a table of floats or doubles, and one output of "
-            f"floats with or without the label beside it; got inputs {_names(inputs)} and outputs "
+            f"floats, optionally with the label; got inputs {_names(inputs)} and outputs "
             f"{_names(outputs)}. Pass a function rows -> predictions instead, see "
             "sfit.models.function_model."
         )
@@ -192,7 +192,7 @@ def _view_session(session: Any, loss: Any) -> SessionView:
     rows, columns = inputs[0].shape if len(inputs[0].shape) == 2 else (None, None)
     if isinstance(rows, int):
         raise ModelError(
-            f"the session takes exactly {rows} row(s) at a time: export the model again with a "
+            f"the session accepts exactly {rows} row(s) at a time: export the model again with a "
             "dynamic first dimension."
         )
     if values[0].type.startswith("seq(map") and isinstance(columns, int):
@@ -215,14 +215,14 @@ def _names(values: Any) -> list[str]:
 
 
 def _run(session: Any, output: str | None, Z: Any, task: Any) -> Array:
-    """Predictions of one output, or of the only one."""
+    """Predictions of the output named `output`; None means the only output."""
     (given,) = session.get_inputs()
     names = None if output is None else [output]
 
     def forward(rows: Array) -> Array:
         values = session.run(names, {given.name: rows})[0]
         if isinstance(values, list):
-            # A dictionary per row, the classes in the same order in each.
+            # One dictionary per row, with the classes in the same order.
             return np.array([list(row.values()) for row in values])
         return np.asarray(values)
 

@@ -1,6 +1,6 @@
-"""The inside of an ONNX graph: its one prediction, its classes, its layers, its weights.
+"""The content of an ONNX graph: its prediction, classes, layers and weights.
 
-A graph is read from its output back to its input. Only onnx itself is needed, not a runtime.
+A graph is read from its output back to its input. Only onnx is needed, not a runtime.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from sfit.models._view import Array, Dense
 FLOATS = {onnx.TensorProto.FLOAT: np.float32, onnx.TensorProto.DOUBLE: np.float64}
 FUNCTION = "Pass a function rows -> predictions instead, see sfit.models.function_model."
 
-# Nodes through which the values pass as they are.
+# Nodes that pass values through unchanged.
 SILENT = ("Cast", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze")
 
 ACTIVATIONS = {"Relu": "relu", "Tanh": "tanh", "Sigmoid": "logistic", "Softmax": "softmax"}
 
-# Which inputs of which nodes are weights, and which start at zero or at one.
+# (node, input) pairs that are weights, and those that are set to zero or one.
 WEIGHTS = {("Gemm", 1), ("MatMul", 0), ("MatMul", 1), ("Conv", 1), ("ConvTranspose", 1)}
 WEIGHTS |= {(node, place) for node in ("GRU", "LSTM", "RNN") for place in (1, 2)}
 ZEROS = {("Gemm", 2), ("Conv", 2), ("ConvTranspose", 2), ("GRU", 3), ("LSTM", 3), ("RNN", 3)}
@@ -38,7 +38,7 @@ def input_of(graph: Any) -> tuple[str, Any]:
     if len(inputs) != 1:
         raise ModelError(
             f"the ONNX model has {len(inputs)} inputs "
-            f"({', '.join(value.name for value in inputs)}), where one table of rows is needed: "
+            f"({', '.join(value.name for value in inputs)}), but must have one, a table of rows: "
             f"convert it again with a single input of shape (rows, columns). {FUNCTION}"
         )
     tensor = inputs[0].type.tensor_type
@@ -49,29 +49,29 @@ def input_of(graph: Any) -> tuple[str, Any]:
         )
     if tensor.shape.dim and tensor.shape.dim[0].dim_value:
         raise ModelError(
-            f"the ONNX model takes exactly {tensor.shape.dim[0].dim_value} row(s) at a time: "
+            f"the ONNX model accepts exactly {tensor.shape.dim[0].dim_value} row(s) at a time: "
             "export it again with a dynamic first dimension."
         )
     return inputs[0].name, FLOATS[tensor.elem_type]
 
 
 def keep_prediction(graph: Any) -> tuple[bool, Array | None]:
-    """Reduce a graph to the one output that is the prediction, a tensor.
+    """Reduce a graph to its prediction, a tensor.
 
-    Returns whether a label stood beside it, which makes it probabilities, and the classes.
+    Returns whether the graph also had a label output, which implies probabilities, and the classes.
     """
     values = [value for value in graph.output if _is_prediction(value)]
     if len(values) != 1 or len(graph.output) > 2:
         raise ModelError(
-            f"the ONNX model must have one output of floats, with or without the label beside it; "
-            f"got {[value.name for value in graph.output]}. {FUNCTION}"
+            f"the ONNX model must have one output of floats, optionally with the label; got "
+            f"{[value.name for value in graph.output]}. {FUNCTION}"
         )
     labelled = len(graph.output) == 2
     classes = _classes(graph) if labelled else None
     kept = onnx.ValueInfoProto()
     kept.CopyFrom(values[0])
     if kept.type.WhichOneof("value") == "sequence_type":
-        # A dictionary per row, made from a table of probabilities: the table is what is needed.
+        # One dictionary per row, made from a table of probabilities: use the table.
         (zipped,) = [node for node in graph.node if kept.name in node.output]
         if zipped.op_type != "ZipMap":
             raise ModelError(
@@ -95,12 +95,12 @@ def gives_probabilities(graph: Any) -> bool:
     if node.op_type == "Softmax":
         return _attributes(node).get("axis", -1) in (1, -1)
     dims = graph.output[0].type.tensor_type.shape.dim
-    # Several sigmoids are several answers to yes-or-no questions, not one distribution.
+    # Several sigmoids are several binary labels, not one distribution.
     return len(dims) < 2 or dims[1].dim_value in (0, 1)
 
 
 def structure_of(graph: Any, output: Output) -> Dense | None:
-    """The layers, where the graph is a chain of known nodes from its input to its output."""
+    """The layers, if the graph is a chain of supported nodes from its input to its output."""
     tensors, producers = _tensors(graph), _producers(graph)
     start, dtype = input_of(graph)
     rounded = np.dtype(dtype)
@@ -128,9 +128,9 @@ def structure_of(graph: Any, output: Output) -> Dense | None:
             if rows != -1:
                 return None
         elif node.op_type == "Cast":
-            # Of several before the first step, the shortest type is what is left of the inputs.
-            made = np.dtype(FLOATS.get(_attributes(node)["to"], rounded))
-            rounded = min(rounded, made, key=lambda kind: kind.itemsize)
+            # Several casts before the first step round the inputs to the shortest type.
+            cast = np.dtype(FLOATS.get(_attributes(node)["to"], rounded))
+            rounded = min(rounded, cast, key=lambda kind: kind.itemsize)
         elif node.op_type not in ("Identity", "Dropout"):
             step = _step(node, constants)
             if step is None:
@@ -138,14 +138,14 @@ def structure_of(graph: Any, output: Output) -> Dense | None:
             steps.append(step)
             rounded = np.dtype(dtype)
         name = data[0]
-    found = dense(reversed(steps), output, rounded)
-    if found is None or columns not in (None, found.layers[-1][1].size):
+    network = dense(reversed(steps), output, rounded)
+    if network is None or columns not in (None, network.layers[-1][1].size):
         return None
-    return found
+    return network
 
 
 def redraw(graph: Any, rng: np.random.Generator) -> bool:
-    """Draw the weights in place: Glorot-normal, zero biases. Whether there were any."""
+    """Draw the weights in place: Glorot-normal, zero biases. Return whether there were any."""
     tensors, producers = _tensors(graph), _producers(graph)
     drawn = False
     for node in graph.node:
@@ -163,14 +163,14 @@ def redraw(graph: Any, rng: np.random.Generator) -> bool:
             elif role in ONES:
                 new = np.ones(old.shape)
             else:
-                # A constant of the computation, like the 1 in 1 - p: it is no parameter.
+                # A constant of the computation, like the 1 in 1 - p, is not a parameter.
                 continue
             tensor.CopyFrom(numpy_helper.from_array(new.astype(old.dtype), tensor.name))
     return drawn
 
 
 def has_weights_elsewhere(graph: Any) -> bool:
-    """Whether some tensors lie in files beside the model."""
+    """Whether some tensors are stored in other files."""
     attributes = [attribute for node in graph.node for attribute in node.attribute]
     tensors = [*graph.initializer, *(attribute.t for attribute in attributes)]
     return any(tensor.data_location == tensor.EXTERNAL for tensor in tensors) or any(
@@ -184,7 +184,7 @@ def _is_prediction(value: Any) -> bool:
 
 
 def _classes(graph: Any) -> Array | None:
-    """The labels in the order of the probabilities, from the nodes that know them."""
+    """The labels in the order of the probabilities, from the nodes that list them."""
     tensors = _tensors(graph)
     for node in reversed(graph.node):
         attributes = _attributes(node)
@@ -210,7 +210,7 @@ def _producers(graph: Any) -> dict[str, Any]:
 
 
 def _tensors(graph: Any) -> dict[str, Any]:
-    """Constants by name, whether initialisers, Constant nodes, or other names of these."""
+    """Constants by name: initialisers, Constant nodes, and their aliases."""
     tensors = {tensor.name: tensor for tensor in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute[0].name == "value":
@@ -221,7 +221,7 @@ def _tensors(graph: Any) -> dict[str, Any]:
 
 
 def _is_bias(node: Any, place: int, producers: dict[str, Any]) -> bool:
-    """Whether an input is added to what came out of a matrix product."""
+    """Whether an input is added to the result of a matrix product."""
     if node.op_type != "Add":
         return False
     other = producers.get(node.input[1 - place])
@@ -229,7 +229,7 @@ def _is_bias(node: Any, place: int, producers: dict[str, Any]) -> bool:
 
 
 def _of_both_classes(node: Any, producers: dict[str, Any], tensors: dict[str, Any]) -> str | None:
-    """The p of a pair of columns (1 - p, p), by which skl2onnx writes a binary classifier."""
+    """The p of a pair of columns (1 - p, p), the form of a binary classifier in skl2onnx."""
     if node.op_type != "Concat" or len(node.input) != 2:
         return None
     first, second = node.input
@@ -241,7 +241,7 @@ def _of_both_classes(node: Any, producers: dict[str, Any], tensors: dict[str, An
 
 
 def _step(node: Any, constants: dict[int, Array]) -> Step | None:
-    """A node as a step of a chain; None where it is not known."""
+    """A node as a step of a chain; None if it is not supported."""
     kind, attributes = node.op_type, _attributes(node)
     if kind == "Gemm" and 0 not in constants and not attributes.get("transA"):
         weights = constants[1].T if attributes.get("transB") else constants[1]

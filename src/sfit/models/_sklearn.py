@@ -25,7 +25,7 @@ from sfit.models._view import Array, Dense, ModelView, Trees
 from sfit.rows import as_table, is_frame
 
 SHARED_ROWS = 1_024
-"""From so many rows on, the threads of a forest share them."""
+"""From this number of rows on, the threads of a forest share the rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +34,13 @@ class SklearnView(ModelView):
 
     model: Any
     hard: bool = False
-    """Whether a classifier gives labels only, which count as certain probabilities."""
+    """Whether a classifier returns labels only, which become probabilities of 0 and 1."""
     n_jobs: int | None = 1
-    """Threads of a forest, as its owner has set them."""
+    """The user's setting of the number of threads of a forest."""
 
     @property
     def structure(self) -> Dense | Trees | None:
-        """That of a linear model, a perceptron or a tree ensemble."""
+        """The layers of a linear model or perceptron, or the splits of a tree ensemble."""
         return _sklearn_dense.structure(self.model) or _sklearn_trees.structure(self.model)
 
     def predict(self, Z: Any) -> Array:
@@ -50,9 +50,9 @@ class SklearnView(ModelView):
         threads = min(effective_n_jobs(self.n_jobs), cpu_count())
         if threads == 1:
             return self._predict(Z)
-        ask = Parallel(n_jobs=threads, require="sharedmem")
+        parallel = Parallel(n_jobs=threads, require="sharedmem")
         return np.concatenate(
-            ask(delayed(self._predict)(part) for part in np.array_split(Z, threads))
+            parallel(delayed(self._predict)(part) for part in np.array_split(Z, threads))
         )
 
     def _predict(self, Z: Any) -> Array:
@@ -73,7 +73,7 @@ class SklearnView(ModelView):
         return as_array(probabilities)
 
     def fingerprint(self) -> str | Unseen | None:
-        """That of the estimator; the number of its threads is not the model."""
+        """A digest of the estimator without its number of threads."""
         return fingerprint_of(replace(self, n_jobs=1))
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
@@ -88,8 +88,8 @@ class SklearnView(ModelView):
 class PipelineView(ModelView):
     """A Pipeline: its head encodes, its last step predicts.
 
-    Where `encoded`, masking happens behind the head, on rows that are encoded once; otherwise the
-    user's columns are masked and the whole pipeline runs (section 2.1 on one-hot columns).
+    If `encoded`, rows are encoded once and masked after the head. Otherwise the user's columns are
+    masked and the whole pipeline runs (section 2.1 on one-hot columns).
     """
 
     head: Any
@@ -98,35 +98,35 @@ class PipelineView(ModelView):
 
     @property
     def structure(self) -> Dense | Trees | None:
-        """That of the last step, which is what sees the masked rows."""
+        """The structure of the last step, which receives the masked rows."""
         return self.tail.structure if self.encoded else None
 
     def encode(self, X: Any) -> Any:
-        """Run the head where masking happens behind it."""
+        """Run the head if rows are masked after it."""
         rows = self._frame(X)
         return self._run_head(rows) if self.encoded else rows
 
     def predict(self, Z: Any) -> Array:
-        """Run what lies behind the mask."""
+        """Run the steps after the mask."""
         return self.tail.predict(Z if self.encoded else self._run_head(Z))
 
     def fingerprint(self) -> str | Unseen | None:
-        """That of the last step, and of the head."""
+        """The fingerprints of the last step and of the head."""
         tail, head = self.tail.fingerprint(), fingerprint_of(self.head)
         if not isinstance(tail, str):
             return tail
         return head if isinstance(head, Unseen) else f"{tail} {head}"
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
-        """Randomise the last step; the head keeps what it learned."""
+        """Randomise the last step; the head does not change."""
         return replace(self, tail=self.tail.randomize(rng))
 
     def whole(self) -> PipelineView:
-        """The same pipeline, masked in the user's own columns."""
+        """The same pipeline, masked in the user's columns."""
         return replace(self, encoded=False, categorical=frozenset())
 
     def _run_head(self, rows: Any) -> Any:
-        # A step may work in place (copy=False), and the rows are the user's.
+        # A step may work in place (copy=False), and must not change the user's rows.
         copied = rows.clone() if hasattr(rows, "clone") else rows.copy()
         return self.tail.encode(self.head.transform(copied))
 
@@ -135,7 +135,7 @@ class PipelineView(ModelView):
         if not is_frame(table):
             named = self.names is not None and isinstance(table, np.ndarray)
             return pd.DataFrame(table, columns=list(self.names or ())) if named else table
-        # scikit-learn takes pandas and polars frames; a pyarrow table becomes a pandas one.
+        # scikit-learn accepts pandas and polars frames; a pyarrow table becomes a pandas frame.
         kept = table.implementation.is_pandas() or table.implementation.is_polars()
         return table.to_native() if kept else table.to_pandas()
 
@@ -197,11 +197,11 @@ def view(model: Any, loss: Any) -> ModelView | None:
 
 
 def _summed_in_order(model: Any) -> Any:
-    """A forest that adds its trees up in one thread.
+    """A forest that sums its trees in one thread.
 
-    With several, the order of the sum and so its last bit changes from call to call (None is no
-    help: joblib's configuration may make it several); so threads share the rows, not the trees. The
-    copy shares its trees with the user's model, which keeps its own setting.
+    With several threads, the order of the sum and thus its last bit changes from call to call, so
+    threads share the rows, not the trees. `n_jobs=None` would not do: joblib's configuration may
+    make it several. The copy shares its trees with the user's model, which keeps its setting.
     """
     model = copy(model)
     model.n_jobs = 1
@@ -209,7 +209,7 @@ def _summed_in_order(model: Any) -> Any:
 
 
 def _models() -> Any:
-    """The package that dispatches to this file; it imports us, so not at the top."""
+    """The package that dispatches to this file; not imported at the top, to avoid a cycle."""
     return import_module("sfit.models")
 
 

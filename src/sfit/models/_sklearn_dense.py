@@ -25,7 +25,7 @@ _LINKS = {IdentityLink: "identity", LogLink: "exp"}
 
 
 def structure(model: Any) -> Dense | None:
-    """The layers of a fitted linear model or perceptron, where they say all; else None."""
+    """The layers of a fitted linear model or perceptron; None if they do not determine it."""
     if _is_network(model):
         return _network(model)
     output = _output(model) if _is_linear(model) else None
@@ -52,25 +52,25 @@ def randomized(model: Any, rng: np.random.Generator) -> Any | None:
     return copied
 
 
-def _is_sklearns_own(model: Any) -> bool:
-    """Whether scikit-learn's methods run, and not those of a subclass with ideas of its own."""
-    methods = ("predict", "predict_proba", "decision_function")
-    found = (getattr_static(type(model), name, None) for name in methods)
-    return all(method is None or method.__module__.startswith("sklearn.") for method in found)
+def _uses_sklearn_methods(model: Any) -> bool:
+    """Whether the model predicts with scikit-learn's methods, not with those of a subclass."""
+    names = ("predict", "predict_proba", "decision_function")
+    methods = (getattr_static(type(model), name, None) for name in names)
+    return all(method is None or method.__module__.startswith("sklearn.") for method in methods)
 
 
 def _is_network(model: Any) -> bool:
-    return isinstance(model, MLPRegressor | MLPClassifier) and _is_sklearns_own(model)
+    return isinstance(model, MLPRegressor | MLPClassifier) and _uses_sklearn_methods(model)
 
 
 def _is_linear(model: Any) -> bool:
-    """Whether all that the model predicts follows from ``X @ coef_.T + intercept_``."""
+    """Whether ``X @ coef_.T + intercept_`` determines the model's predictions."""
     family = LinearModel | LinearClassifierMixin | BaseSGDRegressor | _GeneralizedLinearRegressor
     # sparsify() makes coef_ a sparse matrix.
     return (
         isinstance(model, family)
         and isinstance(vars(model).get("coef_"), np.ndarray)
-        and _is_sklearns_own(model)
+        and _uses_sklearn_methods(model)
     )
 
 
@@ -86,7 +86,7 @@ def _network(model: Any) -> Dense | None:
 
 
 def _output(model: Any) -> str | None:
-    """What turns a linear score into the prediction; None where it is none of the usual ones."""
+    """The function from a linear score to the prediction; None if it is not supported."""
     if isinstance(model, _GeneralizedLinearRegressor):
         return _LINKS.get(type(model._base_loss.link))
     if not isinstance(model, LinearClassifierMixin):
@@ -98,8 +98,8 @@ def _output(model: Any) -> str | None:
     if isinstance(model, SGDClassifier):
         return "sigmoid" if binary and model.loss == "log_loss" else None
     if isinstance(model, LogisticRegression):
-        # Up to scikit-learn 1.7: one against the rest is not a softmax, and a multinomial model of
-        # two classes is a sigmoid of twice the score.
+        # Up to scikit-learn 1.7: one-versus-rest is not a softmax, and a multinomial model with two
+        # classes is a sigmoid of twice the score.
         scheme = getattr(model, "multi_class", "auto")
         if binary:
             return None if scheme == "multinomial" else plain

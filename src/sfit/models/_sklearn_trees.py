@@ -21,7 +21,7 @@ from sfit.models._view import Array, Trees
 
 
 def structure(model: Any) -> Trees | None:
-    """The splits of a fitted tree model; None where it is not one, or is more than its trees."""
+    """The splits of a fitted tree model; None if its trees do not determine its predictions."""
     if not _predicts_by_trees(model):
         return None
     if isinstance(model, BaseHistGradientBoosting):
@@ -29,10 +29,10 @@ def structure(model: Any) -> Trees | None:
         predictors = [tree for iteration in model._predictors for tree in iteration]
         return join([_histogram(tree.nodes, columns) for tree in predictors], "f8", strict=False)
     members = _members(model)
-    found = join([_tree(member.tree_) for member in members], "f4", strict=False)
+    trees = join([_tree(member.tree_) for member in members], "f4", strict=False)
     if not isinstance(model, BaseForest):
-        return found
-    return replace(found, members=tuple(_own_prediction(member) for member in members))
+        return trees
+    return replace(trees, members=tuple(_member_prediction(member) for member in members))
 
 
 def randomized(model: Any, rng: np.random.Generator) -> Any | None:
@@ -57,20 +57,20 @@ def randomized(model: Any, rng: np.random.Generator) -> Any | None:
 
 
 def categorical(model: Any) -> frozenset[int]:
-    """Columns that histogram boosting was told, or found, to be categories."""
+    """Columns that histogram boosting treats as categories."""
     mask = getattr(model, "is_categorical_", None)
     return frozenset() if mask is None else frozenset(np.flatnonzero(mask).tolist())
 
 
 def _predicts_by_trees(model: Any) -> bool:
-    """Whether the leaves of the model's trees, and nothing else, make its predictions."""
+    """Whether the leaves of the model's trees alone determine its predictions."""
     family = BaseDecisionTree | BaseForest | BaseGradientBoosting | BaseHistGradientBoosting
     if not isinstance(model, family):
         return False
     if isinstance(model, BaseGradientBoosting) and not (model.init is None or model.init == "zero"):
-        return False  # an estimator of the user's, which may know every feature
+        return False  # the user's initial estimator may use any feature
     methods = (getattr_static(type(model), name, None) for name in ("predict", "predict_proba"))
-    # A subclass from elsewhere may read more than leaf values, as quantile forests do.
+    # A third-party subclass may use more than leaf values, as quantile forests do.
     return all(method is None or method.__module__.startswith("sklearn.") for method in methods)
 
 
@@ -80,14 +80,14 @@ def _members(model: Any) -> list[Any]:
     return list(np.ravel(np.asarray(model.estimators_, dtype=object)))
 
 
-def _own_prediction(member: Any) -> Callable[[Array], Array]:
-    ask = member.predict_proba if is_classifier(member) else member.predict
-    return partial(ask, check_input=False)
+def _member_prediction(member: Any) -> Callable[[Array], Array]:
+    predict = member.predict_proba if is_classifier(member) else member.predict
+    return partial(predict, check_input=False)
 
 
 def _tree(tree: Any) -> Tree:
-    # float32 values are compared with float64 thresholds: the largest float32 that still goes left
-    # says the same within float32.
+    # scikit-learn compares float32 values with float64 thresholds. The largest float32 that still
+    # goes left is an equivalent threshold in float32.
     rounded = tree.threshold.astype(np.float32)
     too_large = rounded > tree.threshold
     rounded[too_large] = np.nextafter(rounded[too_large], np.float32(-np.inf))
@@ -113,11 +113,11 @@ def _histogram(nodes: Array, columns: Array) -> Tree:
 
 
 def _columns(model: Any) -> Array:
-    """Where the columns that histogram boosting sees stand in the user's rows."""
+    """The user's column behind each column of histogram boosting."""
     mask = model.is_categorical_
     if mask is None:
         return np.arange(model.n_features_in_)
-    # Its preprocessor puts the categories, which it encodes, before the numbers.
+    # Its preprocessor encodes categories, and puts them before the numeric columns.
     return np.concatenate([np.flatnonzero(mask), np.flatnonzero(~mask)])
 
 

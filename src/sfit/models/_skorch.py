@@ -1,4 +1,4 @@
-"""skorch nets: torch modules that know their task, their classes and what their output means."""
+"""skorch nets: torch modules with a task, classes and a defined output."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ REMEDY = (
     "Let predict_proba of the net return probabilities: see its criterion and predict_nonlinearity."
 )
 
-# The nets that are known, and what stands between rows and predictions there beside the module.
+# The supported nets, and their methods between rows and predictions.
 NETS = (NeuralNetClassifier, NeuralNetBinaryClassifier, NeuralNetRegressor, NeuralNet)
 PATH = ("evaluation_step", "forward", "forward_iter", "infer", "predict", "predict_proba")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SkorchView(TorchView):
-    """The module of a net, with the net's own nonlinearity after it.
+    """The module of a net, followed by the net's nonlinearity.
 
-    The net itself is not asked: its `predict_proba` collates rows one by one, draws from torch's
+    The net itself is not called: its `predict_proba` collates rows one by one, draws from torch's
     global generator and leaves the module in evaluation mode.
     """
 
     nonlinearity: Callable[[torch.Tensor], torch.Tensor]
     flat: bool
-    """Whether one column counts as a vector, as it does for a binary classifier."""
+    """Whether a single column becomes a vector, as for a binary classifier."""
 
     @property
     def structure(self) -> Dense | None:
-        """That of the module, unless the user's own nonlinearity comes after it."""
+        """The structure of the module, unless a custom nonlinearity follows it."""
         return None if self.output == "unknown" else super().structure
 
     def _finish(self, returned: Any) -> torch.Tensor:
-        # Of several outputs skorch takes the first.
+        # skorch uses the first of several outputs.
         values = as_tensor(returned[0] if isinstance(returned, tuple) else returned)
         return self.nonlinearity(values.reshape(-1) if self.flat else values)
 
@@ -62,8 +62,8 @@ def view(model: Any, loss: Any) -> ModelView | None:
     classes = None if classes is None else np.asarray(classes)
     base = next(net for net in NETS if isinstance(model, net))
     if any(getattr(type(model), name) is not getattr(base, name) for name in PATH):
-        ask = partial(_ask, copy.deepcopy(model), task)
-        return FunctionView(task=task, classes=classes, remedy=REMEDY, function=ask)
+        predict = partial(_predict, copy.deepcopy(model), task)
+        return FunctionView(task=task, classes=classes, remedy=REMEDY, function=predict)
     module = in_evaluation(model.module_)
     return SkorchView(
         task=task,
@@ -77,8 +77,8 @@ def view(model: Any, loss: Any) -> ModelView | None:
     )
 
 
-def _ask(net: NeuralNet, task: Task, rows: Any) -> Array:
-    """Predictions of a net whose way from rows to predictions is its own."""
+def _predict(net: NeuralNet, task: Task, rows: Any) -> Array:
+    """Predictions of a net with custom prediction methods."""
     predict = net.predict if task == "regression" else net.predict_proba
     values = np.asarray(predict(np.asarray(rows, dtype=np.float32)))
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
@@ -93,7 +93,7 @@ def _task(net: NeuralNet, loss: Any) -> Task:
 
 
 def _output(net: NeuralNet, task: Task) -> str:
-    """What the module returns, by the rule with which skorch chooses the nonlinearity."""
+    """The kind of output of the module, by skorch's rule for the nonlinearity."""
     if net.predict_nonlinearity not in (None, "auto"):
         return "unknown"
     criterion = getattr(net.criterion_, "_orig_mod", net.criterion_)

@@ -32,14 +32,14 @@ from sfit.models._network import (
 from sfit.models._view import Array, Dense, ModelView
 
 REMEDY = (
-    'Say what the module returns with sfit.models.torch_model(module, output="logits"), or '
+    'Declare what the module returns with sfit.models.torch_model(module, output="logits"), or '
     '"probabilities", or "values".'
 )
 
-# Layers that do nothing in evaluation mode.
+# Layers that have no effect in evaluation mode.
 SILENT = (nn.Identity, nn.Dropout, nn.AlphaDropout)
 
-# Activations whose name says it all; those with parameters count at their defaults only.
+# Supported activations; those with parameters at their defaults only.
 ACTIVATIONS: dict[type[nn.Module], str] = {
     nn.ReLU: "relu",
     nn.Tanh: "tanh",
@@ -53,7 +53,7 @@ DEFAULTS = {"alpha": 1.0, "approximate": "none", "beta": 1.0, "threshold": 20.0}
 
 SOFTMAXES: dict[type[nn.Module], str] = {nn.Softmax: "softmax", nn.LogSoftmax: "log_softmax"}
 
-# `reset_parameters` draws from torch's global generator: one thread at a time.
+# `reset_parameters` draws from torch's global generator, so only one thread may run it.
 RESETTING = threading.Lock()
 
 
@@ -61,8 +61,8 @@ RESETTING = threading.Lock()
 class TorchView(ModelView):
     """A torch module, as a copy in evaluation mode.
 
-    The copy costs the memory of the module once more. It is what makes it possible to predict from
-    several threads without ever touching the mode, the weights or the gradients of the user's own.
+    The copy doubles the memory of the module. It allows several threads to predict without changing
+    the mode, the weights or the gradients of the user's module.
     """
 
     module: nn.Module
@@ -70,18 +70,18 @@ class TorchView(ModelView):
 
     @property
     def structure(self) -> Dense | None:
-        """The layers, where the module is a chain of known ones and computes in full precision."""
+        """The layers, if the module is a chain of supported ones in single or double precision."""
         dtype = _home(self.module)[1]
         if dtype not in (torch.float32, torch.float64):
             return None
         steps = [_step(layer) for layer in _layers(self.module)]
-        known = [step for step in steps if step is not None]
-        if len(known) < len(steps):
+        supported = [step for step in steps if step is not None]
+        if len(supported) < len(steps):
             return None
-        return dense(known, self.output, _single_or_double(dtype))  # type: ignore[arg-type]
+        return dense(supported, self.output, _single_or_double(dtype))  # type: ignore[arg-type]
 
     def predict(self, Z: Any) -> Array:
-        """Run the module in inference mode, on its own device and in its own type."""
+        """Run the module in inference mode, on its device and in its float type."""
         device, dtype = _home(self.module)
 
         def forward(rows: Array) -> Array:
@@ -93,17 +93,18 @@ class TorchView(ModelView):
         return in_batches(forward, Z, _single_or_double(dtype), self.task)
 
     def fingerprint(self) -> str | Unseen:
-        """That of all attributes of all modules, and of the hooks that run with every module."""
+        """A digest of all attributes of all modules, and of the global hooks."""
         if any(isinstance(layer, torch.jit.ScriptModule) for layer in self.module.modules()):
             return Unseen("the code of a TorchScript module")
         return fingerprint_of(self, _global_forward_hooks, _global_forward_pre_hooks)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
-        """Glorot-normal weights, zero biases; layers of other kinds by their own initialiser."""
+        """Glorot-normal weights, zero biases; other types of layers use their initialiser."""
         if next(self.module.parameters(), None) is None:
             return super().randomize(rng)
         device, _ = _home(self.module)
-        # Drawn on the CPU: the same numbers on every device, and only one generator to restore.
+        # Drawing on the CPU gives the same weights on every device, and only one generator to
+        # restore.
         module = copy.deepcopy(self.module).cpu()
         seed = int(rng.integers(2**63 - 1))
         with RESETTING, torch.no_grad(), torch.random.fork_rng(devices=[]):
@@ -113,19 +114,19 @@ class TorchView(ModelView):
         return replace(self, module=module.to(device))
 
     def _finish(self, returned: Any) -> torch.Tensor:
-        """What the module returned, as values or probabilities."""
+        """Convert the module's output to values or probabilities."""
         values = as_tensor(returned)
         if self.output != "logits":
             return values
         if values.ndim == 1 or values.shape[1] == 1:
             logit = values.reshape(-1)
-            # sigmoid(-z) and not 1 - sigmoid(z), which loses all digits of a small probability.
+            # Not 1 - sigmoid(z), which loses all digits of a small probability.
             return torch.stack([torch.sigmoid(-logit), torch.sigmoid(logit)], dim=1)
         return torch.softmax(values, dim=1)
 
 
 def as_tensor(returned: Any) -> torch.Tensor:
-    """What a module returned, in single precision or better; refused where it is no tensor."""
+    """A module's output in single precision or better; refused if it is not a tensor."""
     if not isinstance(returned, torch.Tensor):
         raise ModelError(
             f"the module returned a {type(returned).__name__}, not a tensor: pass a function that "
@@ -154,48 +155,48 @@ def wrap(module: Any, output: Output, classes: Sequence[Any] | None = None) -> T
     labels = None if classes is None else np.asarray(classes)
     if labels is not None and (labels.ndim != 1 or len(set(labels.tolist())) < len(labels)):
         raise ArgumentError(f"classes must be distinct labels; got {classes!r}.")
-    own = in_evaluation(module)
+    copied = in_evaluation(module)
     return TorchView(
         task="regression" if output == "values" else "classification",
         classes=labels,
-        threads_only=needs_threads(own),
+        threads_only=needs_threads(copied),
         remedy=REMEDY,
-        module=own,
+        module=copied,
         output=output,
     )
 
 
 def in_evaluation(module: nn.Module) -> nn.Module:
-    """A copy of a module, ready to predict; refused where it cannot be one."""
-    # What torch.compile returns wraps the module, and cannot be pickled.
+    """A copy of a module in evaluation mode; refused if it cannot predict or be copied."""
+    # torch.compile returns a wrapper that cannot be pickled.
     module = getattr(module, "_orig_mod", module)
     if any(is_lazy(tensor) for tensor in (*module.parameters(), *module.buffers())):
         raise ModelError(
-            "the module has lazy layers that have not seen any rows yet: run it once, and train it."
+            "the module has lazy layers that are not initialised: run it once, and train it."
         )
     for layer in module.modules():
         if isinstance(layer, _BatchNorm) and layer.running_mean is None:
             raise ModelError(
-                f"{layer} has no running statistics, so that the prediction of a row depends on "
-                "the other rows of its batch: train it with track_running_stats=True."
+                f"{layer} has no running statistics, so the prediction of a row depends on the "
+                "other rows of its batch: train it with track_running_stats=True."
             )
     try:
-        # Without gradients: a script would copy its parameters into a graph of its own.
+        # Without gradients: a script would record the copy of its parameters in a graph.
         with torch.no_grad():
-            own = copy.deepcopy(module)
+            copied = copy.deepcopy(module)
     except Exception as error:
         raise ModelError(
             f"the module cannot be copied ({error}): pass a function rows -> predictions instead, "
             "see sfit.models.function_model."
         ) from error
-    for parameter in own.parameters():
+    for parameter in copied.parameters():
         parameter.grad = None
         parameter.requires_grad_(False)
-    return own.eval()
+    return copied.eval()
 
 
 def needs_threads(module: nn.Module) -> bool:
-    """Whether processes are out: scripts cannot be pickled, and a device should hold one copy."""
+    """Whether only threads will do: scripts cannot be pickled, a device should hold one copy."""
     return isinstance(module, torch.jit.ScriptModule) or _home(module)[0].type != "cpu"
 
 
@@ -209,39 +210,39 @@ def _home(module: nn.Module) -> tuple[torch.device, torch.dtype]:
 
 
 def _single_or_double(dtype: torch.dtype) -> type[np.floating[Any]]:
-    """The type that rows are handed over in; torch rounds them further to shorter types."""
+    """The NumPy type of the rows; torch rounds them further for shorter types."""
     return np.float64 if dtype == torch.float64 else np.float32
 
 
 def _layers(module: Any) -> list[Any]:
-    """The layers of nested Sequentials in the order they run, without those that do nothing."""
+    """The layers of nested Sequentials in execution order, without those that have no effect."""
     plain = isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
     if plain and not _hooked(module):
-        # Not `module.children()`, which leaves out a layer that runs for the second time.
+        # Not `module.children()`, which lists a repeated layer only once.
         return [layer for child in module for layer in _layers(child)]
     return [] if type(module) in SILENT and not _hooked(module) else [module]
 
 
 def _hooked(layer: nn.Module) -> bool:
-    """Whether something else runs with the layer (weight_norm and spectral_norm, of old)."""
+    """Whether hooks run with the layer (as for the older weight_norm and spectral_norm)."""
     return bool(layer._forward_hooks or layer._forward_pre_hooks)
 
 
 def _ending(module: nn.Module) -> Output | None:
-    """What the last layer says about the output; None where it says nothing."""
+    """The kind of output that the last layer implies; None if it implies nothing."""
     layers = _layers(module)
     last: Any = layers[-1] if layers else None
     if type(last) in SOFTMAXES and last.dim in (1, -1, None):
         return "probabilities" if type(last) is nn.Softmax else "logits"
     if type(last) is nn.Sigmoid:
         units = [layer.out_features for layer in layers if isinstance(layer, nn.Linear)]
-        # Several sigmoids are several answers to yes-or-no questions, not one distribution.
+        # Several sigmoids are several binary labels, not one distribution.
         return None if units and units[-1] > 1 else "probabilities"
     return None
 
 
 def _step(layer: Any) -> Step | None:
-    """A layer as a step of a chain; None where it is not known."""
+    """A layer as a step of a chain; None if it is not supported."""
     kind = type(layer)
     if _hooked(layer):
         return None
@@ -268,15 +269,15 @@ def _array(tensor: Any) -> Array:
 
 
 def _redraw(layer: nn.Module, rng: np.random.Generator) -> None:
-    """Draw a layer's own parameters in place, so that tied ones stay tied."""
+    """Draw a layer's direct parameters in place, so tied parameters stay tied."""
     for reset in ("reset_parameters", "_reset_parameters"):
         if hasattr(layer, reset) and not isinstance(layer, nn.Linear | _ConvNd):
             try:
                 getattr(layer, reset)()
-            except Exception as error:  # layers of the user's own fail in their own ways
+            except Exception as error:  # custom layers may fail with any error
                 raise ModelError(
-                    f"{reset}() of {type(layer).__name__} failed ({error}), so that no random copy "
-                    "of the module can be drawn: give its arguments defaults, or pass "
+                    f"{reset}() of {type(layer).__name__} failed ({error}), so no random copy of "
+                    "the module can be drawn: give its arguments defaults, or pass "
                     "random_model=callable(rng) -> model, for instance a refit on shuffled y."
                 ) from error
             return

@@ -1,4 +1,4 @@
-"""The wrapper by which users say what a torch module returns; torch is imported when called."""
+"""The wrapper that declares what a torch module returns; it imports torch when called."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ if TYPE_CHECKING:
 def torch_model(
     module: Any, output: Output = "values", classes: Sequence[Any] | None = None
 ) -> TorchView:
-    """Say what a torch module returns.
+    """Declare what a torch module returns.
 
     Parameters
     ----------
     module : torch.nn.Module
-        Takes a tensor of rows (m, columns) and returns a tensor with one prediction per row. It is
-        copied and put in evaluation mode; yours stays as it is.
+        Accepts a tensor of rows (m, columns) and returns a tensor with one prediction per row. A
+        copy of it is put in evaluation mode; your module does not change.
     output : {"values", "logits", "probabilities"}, default="values"
-        What the module returns. ``"values"``: numbers of shape (m,) or (m, outputs), a regression.
-        ``"logits"``: scores that become probabilities by a sigmoid where there is one column, by a
-        softmax where there are more. ``"probabilities"``: one column per class, or one column, the
-        probability of the second of two.
+        The kind of output. ``"values"``: numbers of shape (m,) or (m, outputs), a regression.
+        ``"logits"``: scores before a sigmoid (one column) or a softmax (several columns).
+        ``"probabilities"``: one column per class, or a single column for the second of two.
     classes : sequence, optional
         The labels, in the order of the columns of the output. By default the sorted values of `y`.
 
@@ -37,9 +36,9 @@ def torch_model(
 
     Notes
     -----
-    A bare module passed as `model` is one of classification where it is a ``Sequential`` that ends
-    in ``Sigmoid``, ``Softmax`` or ``LogSoftmax``, and one of regression otherwise. A module that is
-    trained with ``CrossEntropyLoss`` or ``BCEWithLogitsLoss`` returns logits: wrap it.
+    A bare module passed as `model` is a classifier if it is a ``Sequential`` that ends in
+    ``Sigmoid``, ``Softmax`` or ``LogSoftmax``, and a regression model otherwise. A module trained
+    with ``CrossEntropyLoss`` or ``BCEWithLogitsLoss`` returns logits: wrap it.
 
     Examples
     --------

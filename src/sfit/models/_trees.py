@@ -1,4 +1,4 @@
-"""From the trees of any library to one `Trees`."""
+"""Join the trees of any library into one `Trees`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Tree(NamedTuple):
 
 
 def join(trees: Sequence[Tree], dtype: npt.DTypeLike, *, strict: bool) -> Trees:
-    """Concatenate trees; what a leaf says of feature, threshold and children is blanked."""
+    """Concatenate trees; feature, threshold and children of leaves are blanked."""
     sizes = [len(tree.left) for tree in trees]
     roots = np.cumsum([0, *sizes])[:-1]
     offset = np.repeat(roots, sizes)

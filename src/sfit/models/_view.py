@@ -1,7 +1,7 @@
-"""The seam between sfit and a model library: what a view of a fitted model can do.
+"""The interface between sfit and a model library: views of fitted models.
 
-A view never changes the model it looks at, and knows no statistics. Rows come to `predict` as a
-two-dimensional NumPy array, or as the user's own kind of frame where `encode` kept one.
+A view never changes its model, and knows no statistics. `predict` receives rows as a
+two-dimensional NumPy array, or as a frame of the user's library if `encode` returned one.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from sfit.exceptions import ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of
-from sfit.rows import as_table, is_frame, numbers
+from sfit.rows import as_numeric, as_table, is_frame
 
 Array = npt.NDArray[Any]
 Task = Literal["regression", "classification"]
 
 
 def by_class(probability: Array) -> Array:
-    """Probabilities of two classes from those of the second, where only these are given."""
+    """Add the column of the first class if only the second of two is given."""
     if probability.ndim == 2 and probability.shape[1] == 1:
         probability = probability[:, 0]
     if probability.ndim == 1:
@@ -41,13 +41,14 @@ class Dense:
         "identity", "relu", "leaky_relu:SLOPE" (the slope below zero, as in "leaky_relu:0.01"),
         "tanh", "logistic", "elu", "gelu", "silu" or "softplus".
     output : str
-        What turns the last layer into predictions: "identity", "sigmoid", "softmax" or "exp".
+        The function from the last layer to the predictions: "identity", "sigmoid", "softmax" or
+        "exp".
     input_dtype : dtype or None
-        The float type that the model rounds its inputs to before the first layer; None where they
-        enter as they are.
+        The float type to which the model rounds its inputs before the first layer; None if it does
+        not round them.
     dtype : dtype or None
-        The float type that the model computes in, where the weights hold more digits than that;
-        None where it is the type of the weights.
+        The float type of the model's computation, if the weights have more precision; None if it is
+        the type of the weights.
 
     Examples
     --------
@@ -68,7 +69,7 @@ class Dense:
 class Trees:
     """The splits of a tree ensemble, the nodes of all trees concatenated.
 
-    A row goes left at a node when ``value <= threshold`` (``value < threshold`` where `strict`),
+    A row goes left at a node if ``value <= threshold`` (``value < threshold`` if `strict`), with
     both rounded to `dtype` first. Node numbers are global; leaves have ``left = -1``.
 
     Attributes
@@ -76,18 +77,18 @@ class Trees:
     roots : array of int
         The first node of each tree.
     feature, threshold, left, right : arrays, one entry per node
-        What is asked, and where a row goes then.
+        The column and the threshold of each split, and its two child nodes.
     missing_left : array of bool
         Whether a missing value goes left.
     categorical : array of bool
-        Whether the split asks for membership in a set of categories (its threshold means nothing).
+        Whether the split tests membership in a set of categories (its threshold is unused).
     dtype : dtype
-        The float type that values and thresholds are compared in.
+        The float type in which values and thresholds are compared.
     strict : bool
         Whether equal values go right.
     members : tuple of functions
-        Where the model predicts the mean of its trees, summed in their order: what each of them
-        predicts for an array of rows in `dtype`. Empty for any other model.
+        If the model predicts the mean of its trees, summed in their order: one function per tree,
+        from an array of rows in `dtype` to predictions. Empty for any other model.
 
     Examples
     --------
@@ -122,29 +123,29 @@ class Trees:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelView:
-    """What sfit needs of a fitted model, whatever library it comes from.
+    """The interface of a fitted model of any library.
 
-    Adapters subclass this, give `predict`, and where they can `structure` and `randomize`.
+    Adapters subclass it and implement `predict` and, if possible, `structure` and `randomize`.
 
     Attributes
     ----------
     task : {"regression", "classification"}
-        What the model predicts.
+        The kind of prediction.
     classes : array or None
         The labels, in the order of the columns of `predict`; None for regression, or if unknown.
     names : tuple of str or None
-        The columns the model was fitted on, where it remembers them.
+        The columns on which the model was fitted; None if unknown.
     width : int or None
-        How many columns the model was fitted on, where it remembers.
+        The number of columns on which the model was fitted; None if unknown.
     categorical : frozenset of int
-        Columns that the model itself treats as categories, though they may look like numbers.
+        Columns that the model treats as categories, though they may look numeric.
     threads_only : bool
         Whether the view cannot be sent to another process.
     remedy : str
-        What the user can do when the output is not what the task asks for: the wrapper to use.
+        Advice for the user if the output does not fit the task: which wrapper to use.
     encoded : bool
-        Whether `encode` makes other columns than the user's: each is then traced to its own by
-        trying, and the model of `whole` is masked where that fails.
+        Whether `encode` returns other columns than the user's. Each of them is then traced to a
+        column of the user by experiment; if that fails, the view from `whole` is masked instead.
 
     Examples
     --------
@@ -172,11 +173,11 @@ class ModelView:
 
     @property
     def structure(self) -> Dense | Trees | None:
-        """The inside of the model in the masked space, where it is known."""
+        """The layers or splits of the model in the masked space; None if unknown."""
         return None
 
     def encode(self, X: Any) -> Any:
-        """From the user's rows to the rows that are masked and handed to `predict`.
+        """Convert the user's rows to the rows that are masked and passed to `predict`.
 
         Parameters
         ----------
@@ -186,18 +187,18 @@ class ModelView:
         Returns
         -------
         array or frame
-            By default an array where all columns are numbers, and a pandas frame otherwise.
+            By default an array if all columns are numeric, and a pandas frame otherwise.
         """
-        table = numbers(as_table(X))
+        table = as_numeric(as_table(X))
         return table.to_pandas() if is_frame(table) else table
 
     def predict(self, Z: Any) -> Array:
-        """Ask the model.
+        """Predict rows.
 
         Parameters
         ----------
         Z : array or frame
-            Rows as `encode` returned them.
+            Rows in the form that `encode` returns.
 
         Returns
         -------
@@ -207,33 +208,33 @@ class ModelView:
         raise NotImplementedError
 
     def whole(self) -> ModelView:
-        """The same model, masked in the user's own columns.
+        """The same model, masked in the user's columns.
 
         Returns
         -------
         ModelView
-            One that is not `encoded`.
+            A view that is not `encoded`.
         """
         return self
 
     def fingerprint(self) -> str | Unseen | None:
-        """A text by which another process knows the model again.
+        """A text by which another process recognises the model.
 
         Returns
         -------
         str, Unseen or None
-            By default a digest of all attributes. Where something that may change predictions
-            cannot be seen, such as code of the user, it says what; None says nothing.
+            By default a digest of all attributes. If something that may change predictions cannot
+            be inspected, such as the user's code, an `Unseen` that names it; None gives no reason.
         """
         return fingerprint_of(self)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
-        """A copy with the same structure and random parameters; the model is left as it is.
+        """A copy with the same structure and random parameters; the model does not change.
 
         Parameters
         ----------
         rng : numpy.random.Generator
-            What the parameters are drawn with.
+            The source of the random parameters.
 
         Returns
         -------
@@ -241,6 +242,6 @@ class ModelView:
             The random model.
         """
         raise ModelError(
-            f"{type(self).__name__} does not know how to draw a random copy of this model: pass "
+            f"{type(self).__name__} cannot draw a random copy of this model: pass "
             "random_model=callable(rng) -> model, for instance a refit on shuffled y."
         )

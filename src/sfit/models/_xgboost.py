@@ -26,19 +26,19 @@ _DELETED = 2**31 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class XGBoostView(ModelView):
-    """A booster, asked in the way its owner would ask it."""
+    """A booster that predicts as the user's interface would."""
 
     booster: Any
     iterations: tuple[int, int] = (0, 0)
-    """Rounds used, as the scikit-learn interface cuts them after early stopping; (0, 0): all."""
+    """Rounds used by the scikit-learn interface after early stopping; (0, 0): all."""
     missing: float = np.nan
     link: Link = "own"
-    """What turns margins into probabilities where the objective itself does not."""
+    """The function from margins to probabilities if the objective itself does not return them."""
     linear: bool = False
 
     @property
     def structure(self) -> Trees | None:
-        """The splits; None for linear boosters and where another value than NaN is missing."""
+        """The splits; None for linear boosters and if a value other than NaN means missing."""
         if self.linear or not np.isnan(self.missing):
             return None
         model = _tree_model(json.loads(self.booster.save_raw("json")))
@@ -46,16 +46,16 @@ class XGBoostView(ModelView):
         return join([_tree(tree) for tree in model["trees"][:end]], "f4", strict=True)
 
     def encode(self, X: Any) -> Any:
-        """An array, or the frame with its categories where the model was fitted on one."""
+        """An array, or the frame with its categories if the model was fitted on a frame."""
         rows = super().encode(X)
         if self.names is None and isinstance(rows, pd.DataFrame):
-            # XGBoost would read the codes of the categories, and the model knows their values.
+            # XGBoost would read the codes of the categories, but the model was fitted on values.
             return rows.astype(np.float64).to_numpy()
         return rows
 
     def predict(self, Z: Any) -> Array:
         """Values, or probabilities by class."""
-        raw = self._ask(Z, margin=self.link != "own")
+        raw = self._predict(Z, margin=self.link != "own")
         if self.link == "softmax":
             return np.asarray(softmax(raw, axis=1))
         if self.link == "sigmoid":
@@ -63,14 +63,14 @@ class XGBoostView(ModelView):
         return by_class(raw) if self.task == "classification" else raw
 
     def fingerprint(self) -> str | Unseen:
-        """A digest of the booster, and of how it is asked."""
-        how = self.task, self.iterations, self.missing, self.link
+        """A digest of the booster, and of the settings of its predictions."""
+        settings = self.task, self.iterations, self.missing, self.link
         booster = (
             type(self.booster),
             bytes(self.booster.save_raw("ubj")),
             functions_in(self.booster),
         )
-        return fingerprint_of(booster, how)
+        return fingerprint_of(booster, settings)
 
     def randomize(self, rng: np.random.Generator) -> ModelView:
         """A copy with the leaf values permuted within each tree."""
@@ -80,11 +80,11 @@ class XGBoostView(ModelView):
             return super().randomize(rng)
         for tree in trees:
             _shuffle(tree, rng)
-        copied = self.booster.copy()  # keeps the number of threads, which the document leaves out
+        copied = self.booster.copy()  # keeps the number of threads, which the document lacks
         copied.load_model(bytearray(json.dumps(document).encode()))
         return replace(self, booster=copied)
 
-    def _ask(self, Z: Any, *, margin: bool) -> Array:
+    def _predict(self, Z: Any, *, margin: bool) -> Array:
         if self.linear:
             named = self.names is not None and isinstance(Z, np.ndarray)
             names = list(self.names or ()) if named else None
@@ -111,9 +111,9 @@ def view(model: Any, loss: Any) -> ModelView | None:
     except NotFittedError as error:
         raise ModelError(f"model {type(model).__name__} is not fitted: fit it first.") from error
     best = getattr(model, "best_iteration", None)
-    found = _view(booster, loss, is_classifier(model))
-    rounds = (0, 0) if best is None or found.linear else (0, best + 1)
-    return replace(found, iterations=rounds, missing=model.missing)
+    of_booster = _view(booster, loss, is_classifier(model))
+    rounds = (0, 0) if best is None or of_booster.linear else (0, best + 1)
+    return replace(of_booster, iterations=rounds, missing=model.missing)
 
 
 def _view(booster: Any, loss: Any, classifies: bool | None = None) -> XGBoostView:
@@ -123,7 +123,7 @@ def _view(booster: Any, loss: Any, classifies: bool | None = None) -> XGBoostVie
         classifies = objective.startswith(_CLASSIFICATION)
     names = booster.feature_names
     types = booster.feature_types or ()
-    found = XGBoostView(
+    view = XGBoostView(
         task="classification" if classifies else "regression",
         names=None if names is None else tuple(names),
         categorical=frozenset(column for column, kind in enumerate(types) if kind == "c"),
@@ -131,7 +131,7 @@ def _view(booster: Any, loss: Any, classifies: bool | None = None) -> XGBoostVie
         linear=learner["gradient_booster"]["name"] == "gblinear",
     )
     if not classifies:
-        return found
+        return view
     size = learner["learner_model_param"]
     if int(size.get("num_target", 1)) > 1:
         raise ModelError(
@@ -140,9 +140,9 @@ def _view(booster: Any, loss: Any, classifies: bool | None = None) -> XGBoostVie
             "task='classification')."
         )
     if objective == "binary:hinge" and not (callable(loss) or loss == "zero_one"):
-        raise ModelError("objective 'binary:hinge' gives no probabilities. Use loss='zero_one'.")
+        raise ModelError("objective 'binary:hinge' has no probabilities. Use loss='zero_one'.")
     classes = np.arange(max(int(size["num_class"]), 2))
-    return replace(found, classes=classes, link=_LINKS.get(objective, "own"))
+    return replace(view, classes=classes, link=_LINKS.get(objective, "own"))
 
 
 def _tree_model(document: dict[str, Any]) -> Any:
@@ -162,13 +162,13 @@ def _tree(tree: dict[str, Any]) -> Tree:
 
 
 def _shuffle(tree: dict[str, Any], rng: np.random.Generator) -> None:
-    """Permute the leaf values of a tree in place; pruned nodes look like leaves and are not."""
+    """Permute the leaf values of a tree in place, but not those of pruned nodes."""
     leaves = [
         node
         for node, left in enumerate(tree["left_children"])
         if left == -1 and tree["split_indices"][node] != _DELETED
     ]
-    # The value of a leaf stands where other nodes have their threshold, and again in the weights.
+    # The value of a leaf is stored in place of a threshold, and again in the weights.
     order = rng.permutation(leaves)
     for key in ("split_conditions", "base_weights"):
         values = [tree[key][node] for node in order]

@@ -1,7 +1,7 @@
-"""Everything that is settled before the first contrast: the view, the rows, the features, the loss.
+"""Preparation before the first contrast: the model view, the rows, the features and the loss.
 
-Arguments and data are checked before the model predicts anything, and the model's output on a probe
-of at most 256 rows before the real work starts.
+Arguments and data are checked before the model predicts anything. The model's output is then
+checked on a probe of at most 256 rows.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import Dense, ModelView, Trees, as_view
 from sfit.models._network import computed_in
 from sfit.problem._columns import asides, column_or_vector, used_columns
-from sfit.problem._dummies import base_of_dummies
+from sfit.problem._dummies import dummies_warning
+from sfit.problem._prepared import PreparedRows, prepare_rows
+from sfit.problem._prepared_stored import prepare_stored_rows
 from sfit.problem._reference import check_reference, has_no_names, with_reference
-from sfit.problem._settled import Settled, settle_held
-from sfit.problem._settled_stored import settle_stored
 from sfit.restrict import Constant, Restricted, SidePredictions, rounding_noise
 from sfit.rows import Rows, Tile, as_table, column_names, select_columns
 from sfit.rows._ranges import is_one_number
@@ -39,7 +39,7 @@ PROBE_ROWS = 256
 
 @dataclass(frozen=True)
 class Problem:
-    """A model, held-out rows in the masked space, and what is tested on them."""
+    """A model, held-out rows in the masked space, and the features under test."""
 
     view: ModelView
     rows: Rows
@@ -48,11 +48,11 @@ class Problem:
     always_on: tuple[str, ...]
     caveats: tuple[str, ...]
     asked: Mapping[str, Any]
-    """The arguments that posed the problem, to pose it again for another model."""
+    """The arguments of `pose`, to pose the same problem for another model."""
 
-    def subset(self, numbers: Array) -> Problem:
+    def subset(self, row_ids: Array) -> Problem:
         """The same problem on some of the rows; the reference stays."""
-        return replace(self, rows=self.rows.subset(numbers))
+        return replace(self, rows=self.rows.subset(row_ids))
 
     def for_model(self, model: Any) -> Problem:
         """The same problem for another model."""
@@ -60,10 +60,10 @@ class Problem:
         return problem if self.rows.chosen is None else problem.subset(self.rows.chosen)
 
     def evaluation(self, fast: bool = True, warn: Callable[[str], None] = warn_user) -> Evaluation:
-        """How sides are predicted and compared, after a look at the model's output on a probe."""
+        """Check the model's output on a probe, and choose how sides are predicted and compared."""
         first = self.rows.first
-        numbers = None if first.numbers is None else first.numbers[:PROBE_ROWS]
-        head = Tile(0, first.X[:PROBE_ROWS], first.y[:PROBE_ROWS], None, numbers)
+        row_ids = None if first.row_ids is None else first.row_ids[:PROBE_ROWS]
+        head = Tile(0, first.X[:PROBE_ROWS], first.y[:PROBE_ROWS], None, row_ids)
         direct = SidePredictions(self.view, self.features)
         nothing, side = Reveal(frozenset()), Reveal(self.features.everything)
         base = direct.one(head, nothing)
@@ -74,38 +74,39 @@ class Problem:
         unit = float(np.finfo(output.dtype).eps)
         again = direct.one(head, side).by_row()
         apart = np.abs(again - output).reshape(len(head), -1).max(axis=1)
-        # Threads may add up in another order each time: that is rounding, not randomness.
+        # Threads may sum in a different order in each call: that is rounding, not randomness.
         differ = apart > 8 * unit * max(np.abs(again).max(), np.abs(output).max())
         if differ.any():
             warn(
                 "the model's predictions differ from call to call, for "
-                f"{100 * differ.mean():.3g}% of {len(head)} rows, by up to {apart.max():.2g}: what "
-                "they differ by counts as rounding, and hides features."
+                f"{100 * differ.mean():.3g}% of {len(head)} rows, by up to {apart.max():.2g}: "
+                "differences up to this size count as rounding, and features may go undetected."
             )
         structure = self.view.structure
         if isinstance(structure, Dense):
             structure = computed_in(structure, output.dtype)
-        known: dict[Side, Restricted] = {}
+        computed: dict[Side, Restricted] = {}
         if not self.features.shown(nothing.shown):
-            known[nothing] = Constant(base.values)
+            computed[nothing] = Constant(base.values)
         if isinstance(structure, Trees):
-            # They add up leaf by leaf, each row for itself: the batch cannot matter.
+            # Trees sum leaf values row by row, so the batch does not matter.
             noise = 0.0
-            doubt = base_of_dummies(structure, self.features, first.X)
-            if doubt:
-                warn(doubt)
+            warning = dummies_warning(structure, self.features, first.X)
+            if warning:
+                warn(warning)
         else:
             noise = rounding_noise(self.view, self.features, head)
         if noise > unit**0.5 * np.abs(output).max() and not differ.any():
             warn(
-                "the model's predictions depend on which rows are predicted together: alone they "
-                f"differ by up to {noise:.2g}, which counts as rounding, and hides features. Let "
-                "the model predict each row for itself, without means or ranks of the batch."
+                "the model's predictions depend on which rows are predicted together: a row alone "
+                f"differs by up to {noise:.2g}. Differences up to this size count as rounding, and "
+                "features may go undetected. Let the model predict each row independently, without "
+                "means or ranks over the batch."
             )
         return Evaluation(
             rows=self.rows,
             predictions=SidePredictions(
-                self.view, self.features, structure if fast else None, known
+                self.view, self.features, structure if fast else None, computed
             ),
             loss=self.loss,
             n_classes=0 if self.view.classes is None else len(self.view.classes),
@@ -126,7 +127,7 @@ def pose(
     always_on: Sequence[Any] = (),
     by: Any = None,
 ) -> Problem:
-    """Settle what is to be tested, or say what is wrong with it."""
+    """Check all arguments and data, and prepare the rows, the features and the loss."""
     asked: dict[str, Any] = {
         "X": X,
         "y": y,
@@ -146,40 +147,41 @@ def pose(
         for argument, value in (("y", y), ("by", by)):
             if not isinstance(value, str) and not (argument == "by" and value is None):
                 raise ArgumentError(
-                    f"{argument} must be the name of a column where X is read from files or in "
-                    f"frames; got {type(value).__name__}."
+                    f"{argument} must be the name of a column if X is read from files or from a "
+                    f"sequence of frames; got {type(value).__name__}."
                 )
     target, target_column = column_or_vector(y, whole, "y")
     labels, positions = used_columns(view, whole, features, asides(target_column, by, whole))
     unnamed = column_names(whole) is None
     asked["features"] = features if unnamed else labels
-    numbers = positions if unnamed else ()
-    shown_always = positions_of(always_on, labels, "always_on", numbers)
-    owners = group_columns(labels, groups, shown_always, numbers)
+    column_ids = positions if unnamed else ()
+    revealed = positions_of(always_on, labels, "always_on", column_ids)
+    owners = group_columns(labels, groups, revealed, column_ids)
     if not owners:
         raise ArgumentError("there is no feature left to test: every column is always_on.")
     check_reference(reference, labels)
-    seen = [label for _, label in sorted(zip(positions, labels, strict=True))]
+    user_order = [label for _, label in sorted(zip(positions, labels, strict=True))]
     if isinstance(features, list | tuple):
-        seen = list(map(str, features))
-    if not unnamed and seen != labels and has_no_names(reference, labels):
+        user_order = list(map(str, features))
+    if not unnamed and user_order != labels and has_no_names(reference, labels):
         raise ArgumentError(
-            f"reference has values without names, in the order {seen[:8]!r} or in the model's, "
-            f"{labels[:8]!r}? Pass a mapping, a Series or a frame with the names of the columns."
+            f"reference has values without names: are they in the order {user_order[:8]!r}, or in "
+            f"the model's order {labels[:8]!r}? Pass a mapping, a Series or a frame with column "
+            "names."
         )
     chosen = choose_loss(loss, view.task)
-    settled: Settled
+    prepared: PreparedRows
     if store is None:
         table = select_columns(whole, positions)
-        settled = settle_held(view, table, target, by, whole, labels, reference, chosen.of_counts)
+        prepared = prepare_rows(view, table, target, by, whole, labels, reference, chosen.of_counts)
     else:
-        settled = settle_stored(view, store, y, by, labels, reference, chosen.of_counts)
-    view, rows, row, origin, spans, missing, sample = settled
+        prepared = prepare_stored_rows(view, store, y, by, labels, reference, chosen.of_counts)
+    view, rows, row, origin, spans, missing, sample = prepared
     behind: dict[int, list[int]] = {}
     for column, source in enumerate(origin):
         behind.setdefault(source, []).append(column)
-    always = sorted(column for source in shown_always for column in behind.get(source, ()))
-    # A column that is never hidden and never changes (an intercept) is frozen where it is.
+    always = sorted(column for source in revealed for column in behind.get(source, ()))
+    # A constant column that is always revealed (an intercept) is frozen at its value.
     constant = {c: spans[c][0] for c in always if c not in missing and is_one_number(spans[c])}
     row = with_reference(row, sample, constant, view.categorical)
     tested = Features(
@@ -196,7 +198,7 @@ def pose(
         spans=spans,
     )
     caveats = []
-    dropped = [n for n, own in zip(tested.names, tested.columns, strict=True) if not own]
+    dropped = [n for n, columns in zip(tested.names, tested.columns, strict=True) if not columns]
     if dropped:
         caveats.append(f"dropped before the model, so never significant: {shorten(dropped)}.")
     at_reference, elsewhere = constant_features(tested, sample)
@@ -204,8 +206,8 @@ def pose(
         caveats.append(f"constant over these rows, so never significant: {shorten(at_reference)}.")
     if elsewhere:
         caveats.append(
-            f"constant over these rows, but not at their reference, so that revealing them moves "
-            f"all predictions alike: {shorten(elsewhere)}."
+            "constant over these rows, but not at their reference, so revealing them moves all "
+            f"predictions in the same way: {shorten(elsewhere)}."
         )
     if tested.origin == "test rows":
         caveats.append(
@@ -217,17 +219,17 @@ def pose(
         rows=rows,
         features=tested,
         loss=chosen,
-        always_on=tuple(labels[position] for position in shown_always),
+        always_on=tuple(labels[position] for position in revealed),
         caveats=tuple(caveats),
         asked=asked,
     )
 
 
 def _check_output(view: ModelView, y: Array, output: Array) -> None:
-    """The model's output on the probe has the shape that the task asks for."""
+    """Refuse output on the probe whose shape does not fit the task."""
     remedy = f" {view.remedy}" if view.remedy else ""
     if view.task == "regression":
-        # One column has become a vector by now, of y and of the output.
+        # A single column is a vector by now, in y and in the output.
         given, observed = (1 if values.ndim == 1 else values.shape[1] for values in (output, y))
         if given != observed:
             raise ModelError(
@@ -239,6 +241,6 @@ def _check_output(view: ModelView, y: Array, output: Array) -> None:
     if output.ndim != 2 or output.shape[1] != len(classes):
         raise ModelError(
             f"the model must return one probability per class, {len(classes)} of them "
-            f"({shorten(classes)}); it returned shape {output.shape}. Say what the classes "
-            f"are with sfit.models.function_model(f, task='classification', classes=...).{remedy}"
+            f"({shorten(classes)}); it returned shape {output.shape}. Name the classes with "
+            f"sfit.models.function_model(f, task='classification', classes=...).{remedy}"
         )

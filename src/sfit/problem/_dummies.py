@@ -1,4 +1,4 @@
-"""Dummies are frozen at their mean, between 0 and 1: what trees take that for."""
+"""Dummies are frozen at their mean, between 0 and 1: which trees read it as 1."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sfit.rows import Table, column_values
 Array = npt.NDArray[Any]
 
 
-def base_of_dummies(trees: Trees, features: Features, rows: Table) -> str | None:
-    """What is wrong with a base that has more dummies at 1 than any row; None if nothing is.
+def dummies_warning(trees: Trees, features: Features, rows: Table) -> str | None:
+    """A warning if the trees read more frozen dummies as 1 than any row has; else None.
 
-    Most libraries split a dummy halfway. LightGBM does so next to 0: to its trees every mean is 1,
-    and one base has all categories, unlike any row that they have learned from.
+    Most libraries split a dummy halfway between 0 and 1. LightGBM splits next to 0, so its trees
+    read every mean as 1: the base then has all categories at once, unlike any training row.
     """
-    columns = taken_for_one(trees, features, rows)
+    columns = read_as_one(trees, features, rows)
     if not columns:
         return None
     together = np.zeros(rows.shape[0])
@@ -31,24 +31,24 @@ def base_of_dummies(trees: Trees, features: Features, rows: Table) -> str | None
         return None
     names = [
         name
-        for name, own in zip(features.names, features.columns, strict=True)
-        if columns.intersection(own)
+        for name, of_feature in zip(features.names, features.columns, strict=True)
+        if columns.intersection(of_feature)
     ]
     return (
-        f"these trees take {len(columns)} hidden dummies for 1, though a row has {most} of them at "
-        "most: they are frozen between 0 and 1, and LightGBM splits a dummy next to 0. Against "
-        f"such a base they may look better than they are: {shorten(names)}. Pass "
-        "reference='median', or the values of a row that could be."
+        f"the trees read {len(columns)} frozen dummies as 1, but no row has more than {most} of "
+        "them at 1: dummies are frozen between 0 and 1, and LightGBM splits them next to 0. "
+        f"Against such a base, these features may look better than they are: {shorten(names)}. "
+        "Pass reference='median', or the values of a possible row."
     )
 
 
-def taken_for_one(trees: Trees, features: Features, rows: Table) -> set[int]:
-    """Columns of zeros and ones, most of them 0, whose frozen value is 1 to some split."""
+def read_as_one(trees: Trees, features: Features, rows: Table) -> set[int]:
+    """Columns of zeros and ones, mostly 0, whose frozen value some split reads as 1."""
     frozen = np.zeros(len(features.spans))
     for column, (low, high) in enumerate(features.spans):
         if low == 0 and high == 1 and column not in features.always_on:
             value = float(column_values(features.reference, column)[0])
-            # Zero is on the same side of every split as itself: it asks nothing.
+            # A frozen value of 0 is on the same side of every split as 0: never reported.
             frozen[column] = value if value < 0.5 else 0.0
     at_node = frozen[trees.feature].astype(trees.dtype)
     compare = np.less if trees.strict else np.less_equal

@@ -1,6 +1,6 @@
-"""What was observed of each row: its target, checked and as numbers, and the part it falls into.
+"""The target of each row, checked and encoded, and the part that each row belongs to.
 
-`first` is the number of the first of some rows, where they are not all: messages name a row.
+If the rows are a tile, `first` is the number of its first row, so messages can name a row of X.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from sfit.rows import Table
 Array = npt.NDArray[Any]
 
 
-def settle_classes(
+def encode_classes(
     view: ModelView, target: Array, first: int | None = None
 ) -> tuple[ModelView, Array]:
-    """Class indices for classification, and the classes where only y knows them."""
+    """Encode y as class codes; if the model does not list its classes, take them from y."""
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     if view.task == "regression":
@@ -37,23 +37,23 @@ def settle_classes(
         if view.classes is None:
             view = replace(view, classes=np.asarray(sorted(pd.unique(target).tolist())))
         classes = pd.Index(view.classes)  # type: ignore[arg-type]
-        numbers = classes.get_indexer(pd.Index(target))
+        codes = classes.get_indexer(pd.Index(target))
     except TypeError as error:
         raise DataError(
-            "y must hold labels of one kind, such as text or whole numbers; got "
-            f"dtype {target.dtype}, of which the first is {target[0]!r}: {error}."
+            "y must hold labels of one type, such as text or whole numbers; got dtype "
+            f"{target.dtype}, the first label is {target[0]!r}: {error}."
         ) from error
-    if (numbers < 0).any() and target.dtype == bool:
-        numbers = classes.get_indexer(pd.Index(target.astype(int)))
-    if (numbers < 0).any() and classes.dtype == bool and set(target.tolist()) <= {0, 1}:
-        numbers = classes.get_indexer(pd.Index(target.astype(bool)))
-    if (numbers < 0).any():
-        unknown = pd.unique(target[numbers < 0]).tolist()
+    if (codes < 0).any() and target.dtype == bool:
+        codes = classes.get_indexer(pd.Index(target.astype(int)))
+    if (codes < 0).any() and classes.dtype == bool and set(target.tolist()) <= {0, 1}:
+        codes = classes.get_indexer(pd.Index(target.astype(bool)))
+    if (codes < 0).any():
+        unknown = pd.unique(target[codes < 0]).tolist()
         raise DataError(
-            f"y holds {unknown[:5]!r}, first {_where(numbers < 0, first or 0)}, but the model's "
+            f"y holds {unknown[:5]!r}, first {_where(codes < 0, first or 0)}, but the model's "
             f"classes are {list(classes[:8])!r}."
         )
-    return view, numbers
+    return view, codes
 
 
 def _where(bad: Array, first: int | None) -> str:
@@ -63,21 +63,21 @@ def _where(bad: Array, first: int | None) -> str:
 
 
 def _as_numbers(target: Array) -> Array:
-    """Objects that are all plain numbers, as numbers; anything else as it is."""
+    """Convert an object array of plain numbers to a numeric dtype; return others unchanged."""
     if target.dtype != object or target.ndim > 2:
         return target
-    numbers = pd.DataFrame(target).infer_objects().to_numpy()
-    return numbers if target.ndim == 2 else numbers[:, 0]
+    converted = pd.DataFrame(target).infer_objects().to_numpy()
+    return converted if target.ndim == 2 else converted[:, 0]
 
 
 def check_target(view: ModelView, target: Array, counts: bool, first: int | None = None) -> None:
-    """A regression is judged by finite numbers; with a loss of counts, from zero on."""
+    """Refuse a regression target that is not finite, or negative for a loss of counts."""
     if view.task == "classification":
         return
     if target.dtype.kind not in "biuf":
         raise DataError(
-            f"y must hold numbers for a model of regression; got dtype {target.dtype}. Use "
-            "y.astype(float) where they are numbers of another kind."
+            f"y must hold numbers for a regression model; got dtype {target.dtype}. Use "
+            "y.astype(float) if they are numbers of another type."
         )
     if target.ndim > 2:
         raise DataError(f"y must have one or two dimensions; got shape {target.shape}.")
@@ -96,22 +96,24 @@ def check_target(view: ModelView, target: Array, counts: bool, first: int | None
 def partition(
     by: Any, table: Table, view: ModelView, target: Array
 ) -> tuple[Array | None, tuple[Any, ...]]:
-    """Number of the part of each row, and the parts' labels in sorted order."""
+    """The index of each row's part, and the sorted labels of the parts."""
     if by is None:
         return None, ()
     if isinstance(by, str) and by == "class":
         if view.task != "classification" or view.classes is None:
-            raise ArgumentError("by='class' is for classification; the model is of regression.")
+            raise ArgumentError(
+                "by='class' needs a classification model; this one is for regression."
+            )
         values = np.asarray(view.classes)[target]
     else:
         values, _ = column_or_vector(by, table, "by")
     check_parts(values)
-    codes, found = sorted_parts(values)
-    return codes, plain_labels(found)
+    codes, labels = sorted_parts(values)
+    return codes, plain_labels(labels)
 
 
 def check_parts(values: Array, first: int | None = None) -> None:
-    """Every row has a part."""
+    """Refuse rows without a part."""
     if values.ndim != 1:
         raise ArgumentError(f"by must hold one label per row; got shape {values.shape}.")
     missing = np.asarray(pd.isna(values))
@@ -122,20 +124,20 @@ def check_parts(values: Array, first: int | None = None) -> None:
 
 
 def sorted_parts(values: Array) -> tuple[Array, Any]:
-    """Number of each row's part, and the parts in sorted order."""
+    """The index of each row's part, and the sorted labels of the parts."""
     try:
-        codes, found = pd.factorize(values, sort=True)
+        codes, labels = pd.factorize(values, sort=True)
     except TypeError as error:
         raise DataError(
             "by must hold labels such as text or whole numbers; the first is "
             f"{values[0]!r}: {error}."
         ) from error
-    if len(found) > 1_000:
-        raise ArgumentError(f"by has {len(found)} distinct labels; group them into at most 1,000.")
-    return codes, found
+    if len(labels) > 1_000:
+        raise ArgumentError(f"by has {len(labels)} distinct labels; group them into at most 1,000.")
+    return codes, labels
 
 
-def plain_labels(found: Any) -> tuple[Any, ...]:
-    """Labels that JSON can hold: those of other kinds (dates) go by their text."""
-    labels = np.asarray(found).tolist() if found.dtype.kind in "biufO" else map(str, found)
+def plain_labels(index: Any) -> tuple[Any, ...]:
+    """Labels that JSON can hold; labels of other types, such as dates, become text."""
+    labels = np.asarray(index).tolist() if index.dtype.kind in "biufO" else map(str, index)
     return tuple(x if isinstance(x, str | int | float | bool) else str(x) for x in labels)

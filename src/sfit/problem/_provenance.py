@@ -1,12 +1,12 @@
-"""Which encoded columns come from which original one: found by trying, not by reading pipelines.
+"""Trace each encoded column to an original column by experiment, not by reading pipelines.
 
-Change one original column, see what moves. If every encoded column moves with one original only,
-the two spaces can be masked interchangeably, and masking after encoding is far cheaper.
+Change one original column and see which encoded columns move. If every encoded column moves with
+one original column only, both spaces can be masked, and masking after encoding is far cheaper.
 
-The few rows that are tried cannot show everything: two rare dummies may meet in one row of a
-million. So all rows are mixed with others, column by column at random, and encoded: to mix before
-and after must give the same. Tiles are looked at one by one, in memory as from files, and with the
-same mixtures: both find the same.
+A probe of few rows cannot show everything: two rare dummies may meet in one row of a million. So
+all rows are mixed with others, column by column at random, and encoded: mixing before and after
+encoding must give the same. Rows in memory and rows in files are tested tile by tile with the same
+mixtures, so both give the same answer.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ Array = npt.NDArray[Any]
 Encode = Callable[[Any], Any]
 
 NO_ORIGIN = -1
-"""An encoded column that never changes over the rows at hand."""
+"""The origin of an encoded column that is constant over the rows."""
 
 PATTERNS = 1_024
-"""Random sets of columns that are exchanged, fewer of very many columns: each row draws one."""
+"""Number of random column sets, fewer for very wide tables: each row exchanges one of them."""
 
 MIXED_ROWS = 512
 """Tiles of fewer rows are mixed several times."""
 
 DONORS = 4_096
-"""Rows of earlier tiles that are kept to be mixed with, at most."""
+"""Largest number of rows kept from earlier tiles as mixing partners."""
 
 
 class Provenance:
-    """The original column behind each encoded one, gathered a tile at a time."""
+    """Finds the original column behind each encoded one, tile by tile."""
 
     def __init__(self, encode: Encode):
         self.encode = encode
         self.unclear = False
-        """Whether some encoded column depends on several original ones, or it cannot be told."""
+        """Whether an encoded column depends on several original ones, or the test failed."""
         self.origin: Array = np.zeros(0, dtype=int)
         self.start: Any = None
-        """The first row, and how it is encoded."""
+        """The first row, original and encoded."""
         self.donors: Any = None
-        """Rows of all tiles so far, and how they are encoded."""
+        """Some rows of all tiles so far, original and encoded."""
         self.n_tiles = 0
 
     @property
-    def found(self) -> tuple[int, ...] | None:
-        """The origin of each encoded column; None where it is unclear, or nothing ever moved."""
-        known = not self.unclear and (self.origin != NO_ORIGIN).any()
-        return tuple(map(int, self.origin)) if known else None
+    def traced(self) -> tuple[int, ...] | None:
+        """The origin of each encoded column; None if it is unclear, or no column ever moved."""
+        clear = not self.unclear and (self.origin != NO_ORIGIN).any()
+        return tuple(map(int, self.origin)) if clear else None
 
     def add(self, table: Table, encoded: Table) -> None:
-        """Take a tile of the original rows into account, and what is made of it."""
+        """Test one tile, given before and after encoding."""
         if self.unclear:
             return
         try:
@@ -73,7 +73,7 @@ class Provenance:
         if self.start is None:
             self.start = table[:1], encoded[:1]
             self.origin = np.full(encoded.shape[1], NO_ORIGIN)
-            if not self._probe(take_rows(table, _telling_rows(table))):
+            if not self._probe(take_rows(table, _probe_rows(table))):
                 return False
         if encoded.shape[1] != len(self.origin) or not self._assign(table, encoded):
             return False
@@ -90,7 +90,7 @@ class Provenance:
         return True
 
     def _probe(self, sample: Table) -> bool:
-        """See what moves as one original column after another is shifted over some rows."""
+        """Shift one original column after another over the rows, and see which columns move."""
         before = _dense(_encoded(self.encode, sample))
         shifted = take_rows(sample, np.roll(np.arange(sample.shape[0]), 1))
         for position in range(sample.shape[1]):
@@ -112,14 +112,14 @@ class Provenance:
                 rows[column] = int(changed.argmax())
         if not rows:
             return True
-        telling = take_rows(table, np.unique(list(rows.values())))
-        clear = self._probe(_concatenate(self.start[0], telling))
+        probe = take_rows(table, np.unique(list(rows.values())))
+        clear = self._probe(_concatenate(self.start[0], probe))
         return clear and bool((self.origin[list(rows)] != NO_ORIGIN).all())
 
     def _unassigned(self, encoded: Table) -> Sequence[int]:
         columns = np.flatnonzero(self.origin == NO_ORIGIN)
         if sp.issparse(encoded) and len(columns):
-            # Nearly all dummies are zero in the first row, and most of these in the whole tile.
+            # Nearly all dummies are zero in the first row, and most of those in the whole tile.
             stored = np.diff(encoded.tocsc().indptr) + np.diff(self.start[1].tocsc().indptr) > 0
             columns = columns[stored[columns]]
         return columns.tolist()
@@ -127,17 +127,18 @@ class Provenance:
     def _keep_donors(self, table: Table, encoded: Table, rng: np.random.Generator) -> None:
         n = table.shape[0]
         rows = np.sort(rng.choice(n, size=min(n, 16 if self.donors else 256), replace=False))
-        own = take_rows(table, rows), take_rows(encoded, rows)
+        donors = take_rows(table, rows), take_rows(encoded, rows)
         if self.donors is not None:
-            own = _concatenate(self.donors[0], own[0]), _concatenate(self.donors[1], own[1])
-        if own[0].shape[0] > DONORS:
-            every_second = np.arange(0, own[0].shape[0], 2)
-            own = take_rows(own[0], every_second), take_rows(own[1], every_second)
-        self.donors = own
+            earlier = self.donors
+            donors = _concatenate(earlier[0], donors[0]), _concatenate(earlier[1], donors[1])
+        if donors[0].shape[0] > DONORS:
+            every_second = np.arange(0, donors[0].shape[0], 2)
+            donors = take_rows(donors[0], every_second), take_rows(donors[1], every_second)
+        self.donors = donors
 
 
 class _Coins:
-    """Which columns of which rows are exchanged: each with probability one half."""
+    """Random choice of the entries to exchange, each with probability one half."""
 
     def __init__(self, rng: np.random.Generator, n: int, width: int):
         n_patterns = min(PATTERNS, max(16, 2**24 // width))
@@ -145,17 +146,17 @@ class _Coins:
         self.of_row = rng.integers(len(self.patterns), size=n)
 
     def at(self, rows: Array, columns: Array) -> Array:
-        """For some entries; a column of number -1 is never exchanged."""
+        """Whether each of some entries is exchanged; column -1 never is."""
         return np.asarray(self.patterns[self.of_row[rows], columns] & (columns != NO_ORIGIN))
 
     def by_row(self, columns: Array) -> Array:
-        """For all rows and some columns."""
+        """Whether the entries of some columns are exchanged, for all rows."""
         chosen = self.patterns[:, columns] & (columns != NO_ORIGIN)
         return np.asarray(chosen[self.of_row])
 
 
 class _Only(_Coins):
-    """Coins for some columns; all others stay."""
+    """Exchanges entries of some columns only."""
 
     def __init__(self, rng: np.random.Generator, n: int, width: int, columns: Sequence[int]):
         super().__init__(rng, n, width)
@@ -165,17 +166,17 @@ class _Only(_Coins):
 def mixes_with(
     encode: Encode,
     origin: Sequence[int],
-    own: tuple[Table, Table],
+    pair: tuple[Table, Table],
     row: Table,
     columns: Sequence[int],
     tile: int,
 ) -> bool:
-    """Whether a tile, original and encoded, mixes freely with some columns of one row."""
-    n, width = own[0].shape
+    """Whether `mixes` holds for a tile (original, encoded) and some columns of one row."""
+    n, width = pair[0].shape
     coins = _Only(np.random.default_rng(tile), n, width, columns)
     try:
         donor = row, _encoded(encode, row)
-        return mixes(encode, np.asarray(origin), own, donor, np.zeros(n, dtype=np.intp), coins)
+        return mixes(encode, np.asarray(origin), pair, donor, np.zeros(n, dtype=np.intp), coins)
     except _NotEncodedError:
         return False
 
@@ -183,44 +184,44 @@ def mixes_with(
 def mixes(
     encode: Encode,
     origin: Array,
-    own: tuple[Table, Table],
+    pair: tuple[Table, Table],
     donors: tuple[Table, Table],
     partner: Array,
     coins: _Coins,
 ) -> bool:
-    """Whether rows mixed and encoded are those encoded and mixed.
+    """Whether mixing rows before and after encoding gives the same.
 
-    A row in which two columns meet that do so nowhere else is noticed if one of them is exchanged
-    and the other is not: half of the time, in each of the mixtures that it is in.
+    If two columns interact in a single row only, a mixture detects it when exactly one of the two
+    is exchanged in that row: with probability one half per mixture.
     """
-    before = _mixed(own[0], take_rows(donors[0], partner), np.arange(own[0].shape[1]), coins)
-    expected = _mixed(own[1], take_rows(donors[1], partner), origin, coins)
-    found = _encoded(encode, before)
-    if found.shape != expected.shape or sp.issparse(found) != sp.issparse(expected):
+    before = _mixed(pair[0], take_rows(donors[0], partner), np.arange(pair[0].shape[1]), coins)
+    expected = _mixed(pair[1], take_rows(donors[1], partner), origin, coins)
+    actual = _encoded(encode, before)
+    if actual.shape != expected.shape or sp.issparse(actual) != sp.issparse(expected):
         return False
-    if sp.issparse(found):
-        apart = sp.csc_array(found) - sp.csc_array(expected)
+    if sp.issparse(actual):
+        apart = sp.csc_array(actual) - sp.csc_array(expected)
         apart.eliminate_zeros()
-        # Few entries, if any: what remains is rounding.
+        # Few entries, if any, and these may differ by rounding only.
         rows, columns = apart.tocoo().coords
-        some = (_entries_at(matrix, rows, columns) for matrix in (found, expected))
-        return not _differ(*some).any()
-    if isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
-        return not _differ(found, expected).any()
+        entries = (_entries_at(matrix, rows, columns) for matrix in (actual, expected))
+        return not _differ(*entries).any()
+    if isinstance(actual, np.ndarray) and isinstance(expected, np.ndarray):
+        return not _differ(actual, expected).any()
     return not any(
-        _differ(column_values(found, c), column_values(expected, c)).any()
-        for c in range(found.shape[1])
+        _differ(column_values(actual, c), column_values(expected, c)).any()
+        for c in range(actual.shape[1])
     )
 
 
 def _mixed(table: Table, donors: Table, columns: Array, coins: _Coins) -> Table:
-    """Rows with some entries exchanged; `columns` are those that the coins are tossed for."""
+    """Exchange entries with the donors; `columns` holds the original column of each column."""
     if is_frame(table):
         n = table.shape[0]
         both = nw.concat([table, donors])
         rows = np.arange(n) + n * coins.by_row(columns).T
         series = (both.get_column(name) for name in both.columns)
-        return table.with_columns(*(own[at] for own, at in zip(series, rows, strict=True)))
+        return table.with_columns(*(one[at] for one, at in zip(series, rows, strict=True)))
     if isinstance(table, np.ndarray):
         return np.where(coins.by_row(columns), donors, table)
     return _entries(table, columns, coins, False) + _entries(donors, columns, coins, True)
@@ -239,8 +240,8 @@ def _entries_at(matrix: Table, rows: Array, columns: Array) -> Array:
     return np.asarray(entries.toarray() if sp.issparse(entries) else entries)
 
 
-def _telling_rows(table: Table) -> Array:
-    """A few rows that show each column at its ends, missing, and in between."""
+def _probe_rows(table: Table) -> Array:
+    """A few rows that show each column at its extremes, missing, and in between."""
     n = table.shape[0]
     rows = set(np.linspace(0, n - 1, min(n, 256)).astype(int).tolist())
     for position in range(table.shape[1]):
@@ -273,12 +274,12 @@ def _encoded(encode: Encode, table: Table) -> Table:
     try:
         return as_table(encode(to_native(table)))
     except Exception as error:
-        # The user has no such rows: that these fail is no fault of the data.
+        # These rows are synthetic, so a failure is not an error in the user's data.
         raise _NotEncodedError from error
 
 
 class _NotEncodedError(Exception):
-    """Preprocessing failed on rows that were put together for a trial."""
+    """Preprocessing failed on synthetic rows."""
 
 
 def _dense(table: Table) -> Array:
@@ -288,7 +289,7 @@ def _dense(table: Table) -> Array:
 
 
 def _differ(a: Array, b: Array) -> Array:
-    """Elementwise difference beyond rounding; missing equals missing."""
+    """Whether elements differ by more than rounding; missing equals missing."""
     if a.dtype == object or b.dtype == object:
         return np.asarray((a != b) & ~(pd.isna(a) & pd.isna(b)))
     differ = np.asarray(a != b)

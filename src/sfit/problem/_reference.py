@@ -1,4 +1,4 @@
-"""The values that hidden features are frozen at."""
+"""The reference: the values at which hidden features are frozen."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NAMED_REFERENCES = ("mean", "median", "mode")
 
 
 def check_reference(reference: Any, labels: Sequence[str]) -> None:
-    """Refuse what can be no reference, before any work is done."""
+    """Refuse an invalid reference before any work is done."""
     if isinstance(reference, str):
         if reference not in NAMED_REFERENCES:
             allowed = ", ".join(map(repr, NAMED_REFERENCES))
@@ -62,7 +62,7 @@ def check_reference(reference: Any, labels: Sequence[str]) -> None:
 
 
 def has_no_names(reference: Any, labels: Sequence[str]) -> bool:
-    """Whether values of a reference are told apart by their position alone."""
+    """Whether the values of a reference are identified by position only."""
     if isinstance(reference, pd.Series):
         return not _goes_by_name(reference, labels)
     if _is_row(reference):
@@ -86,7 +86,7 @@ def describe_reference(reference: Any) -> str:
 
 
 Centre = Callable[[str, int], Any]
-"""From "mean", "median" or "mode" and a column of the masked space to its centre."""
+"""Returns the "mean", "median" or "mode" of a column of the masked space."""
 
 
 def reference_row(
@@ -98,68 +98,68 @@ def reference_row(
     origin: Sequence[int],
     centre: Centre | None = None,
 ) -> Table:
-    """The row of the masked space that hidden features are frozen at.
+    """The row of the masked space at which hidden features are frozen.
 
     `table` holds the user's columns, `encoded` the masked space, and `origin` the original column
-    behind each masked one. Named references are taken in the masked space; values that the user
-    gives are in original units, and are encoded as a row of the data would be. `centre` is that of
-    all rows, where the tables hold but some of them.
+    behind each masked one. Named references are computed in the masked space. Values given by the
+    user are in original units and are encoded like a row of the data. If the tables hold only some
+    of the rows, `centre` returns the centres over all of them.
     """
-    own = centre or partial(centre_of, encoded, view.categorical)
-    columns, known, how, trusted = range(encoded.shape[1]), {}, "mean", centre is not None
+    centre_by = centre or partial(centre_of, encoded, view.categorical)
+    columns, given, how, trusted = range(encoded.shape[1]), {}, "mean", centre is not None
     if isinstance(reference, str):
         how = reference
     elif _holds_values(reference):
-        known = _given_values(reference, table, labels)
+        given = _given_values(reference, table, labels)
         if encoded is not table:
-            # Even where the shapes agree: the head of a Pipeline may scale, and keep the names.
-            given = with_reference(table[:1], table, known)
-            example = as_table(view.encode(to_native(given)))
-            known = {
+            # Even if the shapes agree: the head of a Pipeline may scale and keep the names.
+            row = with_reference(table[:1], table, given)
+            example = as_table(view.encode(to_native(row)))
+            given = {
                 column: column_values(example, column)[0]
                 for column, source in enumerate(origin)
-                if source in known
+                if source in given
             }
     else:
         data = _encoded_reference(reference, view, labels)
-        own, trusted = partial(centre_of, data, view.categorical), True
+        centre_by, trusted = partial(centre_of, data, view.categorical), True
         columns = range(data.shape[1])
-    values = {c: known[c] if c in known else own(how, c) for c in columns}
+    values = {c: given[c] if c in given else centre_by(how, c) for c in columns}
     return with_reference(encoded[:1], encoded, values, view.categorical, trusted=trusted)
 
 
 class Given(NamedTuple):
-    """Values that the user gives, in original units."""
+    """Reference values given by the user, in original units."""
 
     row: Table
     """One row of the user's columns."""
     columns: tuple[int, ...]
-    """Those whose values are given; the others hold anything."""
+    """The columns with given values; the other entries of the row are arbitrary."""
 
 
 def given_row(reference: Any, table: Table, labels: Sequence[str]) -> Given | None:
-    """The values of a reference as a row of the data; None where it is no row of values."""
+    """The given reference values as a row of the data; None for other kinds of reference."""
     if not _holds_values(reference):
         return None
-    known = _given_values(reference, table, labels)
-    return Given(with_reference(table[:1], table, known), tuple(known))
+    values = _given_values(reference, table, labels)
+    return Given(with_reference(table[:1], table, values), tuple(values))
 
 
 def match_reference(encoded: Table, reference: Table) -> Table:
     """Give a frame the dtypes of its reference: the mean of whole numbers is a fraction."""
     if not is_frame(encoded):
         return encoded
-    own, wanted = encoded.schema, reference.schema
+    schema, wanted = encoded.schema, reference.schema
     changed = [
         nw.col(name).cast(wanted[name])
-        for name in own
-        if own[name] != wanted[name] and not _holds_any(name, encoded, reference)
+        for name in schema
+        if schema[name] != wanted[name] and not _holds_any(name, encoded, reference)
     ]
     return encoded.with_columns(*changed) if changed else encoded
 
 
 def _holds_any(name: str, *tables: Table) -> bool:
-    """Whether a column may hold anything in both tables: one value does not make it words."""
+    """Whether a column has dtype object in all tables: one value does not make it text."""
     natives = (table.get_column(name).to_native() for table in tables)
     return all(str(getattr(native, "dtype", "")) == "object" for native in natives)
 
@@ -202,11 +202,11 @@ def _encoded_reference(reference: Any, view: ModelView, labels: Sequence[str]) -
     data = as_table(reference, "reference")
     names = column_names(data)
     if names is not None:
-        remedy = " of the model: add them, or pass a mapping (columns without a value: mean)."
+        remedy = " of the model: add them, or pass a mapping (columns left out use their mean)."
         data = select_columns(data, positions_in(names, labels, "reference", remedy))
     elif data.shape[1] != len(labels):
         raise ArgumentError(
-            f"reference has {data.shape[1]} columns, but the model is tested on {len(labels)}: "
+            f"reference has {data.shape[1]} columns, but the model uses {len(labels)}: "
             f"{shorten(labels)}."
         )
     return as_table(view.encode(to_native(data)))
@@ -220,10 +220,10 @@ def with_reference(
     *,
     trusted: bool = False,
 ) -> Table:
-    """A table of one row with some values replaced; dtypes give way where they must.
+    """A one-row table with some values replaced; dtypes change where a value does not fit.
 
-    Those of `categorical` truth values and objects do not: True is another category than 1.0.
-    `trusted` words come from a data set: they may be new to these rows, and are no misspelling.
+    Boolean and object columns in `categorical` keep their dtype: True and 1.0 are different
+    categories. `trusted` words come from a data set, so a word that these rows lack is no error.
     """
     if not is_frame(row):
         changed = row.copy() if isinstance(row, np.ndarray) else row.toarray()
@@ -239,7 +239,7 @@ def with_reference(
         if not category and (is_number(dtype) or column_numbers(table, position) is not None):
             number = _as_float(value, name)
             if _holds_any(name, table):
-                # A number does not turn them into floats: a model may tell None from NaN.
+                # An object column stays one: a model may treat None and NaN differently.
                 made = pd.Series([value], name=name, dtype=object)
                 series.append(nw.from_native(made, series_only=True))
                 continue
@@ -247,11 +247,11 @@ def with_reference(
                 number = float(np.float32(number))
             whole = dtype.is_integer() and number.is_integer() and _fits(number, dtype)
             kept = dtype if whole or dtype.is_float() else nw.Float64()
-            # Written into a value of the column itself: its native type stays (nullable, say).
-            own = table.get_column(name)[[0]].cast(kept)
+            # Overwriting a value of the column keeps its native type, such as a nullable one.
+            entry = table.get_column(name)[[0]].cast(kept)
             written = [int(number) if whole else number]
             series.append(
-                own.scatter(0, nw.new_series(name, written, kept, backend=own.implementation))
+                entry.scatter(0, nw.new_series(name, written, kept, backend=entry.implementation))
             )
         else:
             series.append(_observed(table, position, name, value, trusted))
@@ -259,9 +259,9 @@ def with_reference(
 
 
 def _as_float(value: Any, column: Any) -> float:
-    """A reference value of a column of numbers."""
+    """A reference value of a numeric column."""
     try:
-        # NumPy counts spans of time as whole numbers, and drops the imaginary part of others.
+        # NumPy converts time spans to integers, and drops the imaginary part of complex numbers.
         if not isinstance(value, np.timedelta64 | np.complexfloating):
             return float(value)
         reason: Exception | None = None
@@ -273,7 +273,7 @@ def _as_float(value: Any, column: Any) -> float:
 
 
 def _fits(number: float, dtype: Any) -> bool:
-    """Whether an integer type reaches as far as a number."""
+    """Whether a number is within the range of an integer type."""
     bits = int(str(dtype).removeprefix("U").removeprefix("Int"))
     if dtype.is_signed_integer():
         return -(2 ** (bits - 1)) <= number < 2 ** (bits - 1)
@@ -281,27 +281,27 @@ def _fits(number: float, dtype: Any) -> bool:
 
 
 def _observed(table: Table, position: int, name: str, value: Any, trusted: bool) -> Any:
-    """A column of one row that holds `value`, taken from the data so that its type is the same."""
+    """A one-row column that holds `value`, taken from the data to keep its type."""
     column = column_values(table, position)
     equal = np.flatnonzero(pd.isna(column) if pd.isna(value) else column == value)
     series = table.get_column(name)
     if len(equal):
-        # Of the values that are equal the very same, if it occurs: True is not 1.
-        own = identity(value)
-        same = (row for row in equal.tolist() if identity(column[row]) == own)
+        # Among equal values prefer the same type and bits: True is not 1.
+        key = identity(value)
+        same = (row for row in equal.tolist() if identity(column[row]) == key)
         return series[[next(same, int(equal[0]))]]
-    known = series.to_native()
-    if isinstance(known, pd.Series) and isinstance(known.dtype, pd.CategoricalDtype):
-        # A category that the model may well know, though it does not occur in these rows.
-        if value in known.dtype.categories:
-            made = pd.Series([value], name=known.name, dtype=known.dtype)
+    native = series.to_native()
+    if isinstance(native, pd.Series) and isinstance(native.dtype, pd.CategoricalDtype):
+        # A category that does not occur in these rows, though the model may have seen it.
+        if value in native.dtype.categories:
+            made = pd.Series([value], name=native.name, dtype=native.dtype)
             return nw.from_native(made, series_only=True)
     elif trusted and series.dtype == nw.String and isinstance(value, str):
         return nw.new_series(series.name, [value], series.dtype, backend=table.implementation)
     elif series.dtype == nw.Boolean and value in (0, 1):
         return series[[0]].scatter(0, [bool(value)])
-    elif trusted and isinstance(known, pd.Series) and series.dtype == nw.Object:
-        made = pd.Series([value], name=known.name, dtype=object)
+    elif trusted and isinstance(native, pd.Series) and series.dtype == nw.Object:
+        made = pd.Series([value], name=native.name, dtype=object)
         return nw.from_native(made, series_only=True)
     raise DataError(
         f"reference for column {name!r} must be one of the values that occur in X; got {value!r}."

@@ -1,11 +1,12 @@
-"""Rows, in memory or in files: tables, tiles, and what is known of their columns.
+"""Rows, in memory or in files: tables, tiles, and statistics of their columns.
 
-Nothing here knows a model or a feature. `_store.py` opens what is read piece by piece.
+This package knows no models and no features. `_store.py` opens data that are read piece by piece.
 """
 
 from sfit.rows._distinct import column_of, distinct_rows, identity, is_one_value
 from sfit.rows._table import (
     Table,
+    as_numeric,
     as_table,
     as_vector,
     column_names,
@@ -13,21 +14,21 @@ from sfit.rows._table import (
     column_values,
     is_frame,
     is_number,
-    numbers,
     reveal,
     select_columns,
     take_rows,
     to_native,
     with_values,
 )
-from sfit.rows._tiles import HeldRows, Rows, Stretch, Tile, every_tile, hash_table
+from sfit.rows._tiles import HeldRows, Rows, Tile, TileRun, every_tile, hash_table
 
 __all__ = [
     "HeldRows",
     "Rows",
-    "Stretch",
     "Table",
     "Tile",
+    "TileRun",
+    "as_numeric",
     "as_table",
     "as_vector",
     "column_names",
@@ -41,7 +42,6 @@ __all__ = [
     "is_frame",
     "is_number",
     "is_one_value",
-    "numbers",
     "reveal",
     "select_columns",
     "take_rows",

@@ -1,7 +1,8 @@
-"""Which rows are the same: told by types and bits, not by `==`.
+"""Find equal rows. Values are compared by type and bits, not with `==`.
 
 None, NaN and pandas' NA are different values, and so are 1, True and 1.0, and 0.0 and -0.0: a model
-may tell them apart. A column becomes keys, whole numbers that agree exactly where its values do.
+may distinguish them. A column is turned into keys, integers that are equal exactly where its values
+are.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ _FLOATS = frozenset({float, np.float64, np.float32, np.float16})
 _WRITTEN = frozenset(
     {decimal.Decimal, datetime.datetime, datetime.time, pd.Timestamp, pd.Timedelta}
 )
-"""Types of which equal values may be written in other ways: 1.0 and 1.00, other time zones."""
+"""Types whose equal values may differ in form, such as 1.0 and 1.00 or two time zones."""
 _PLAIN = frozenset(
     {str, bytes, bool, int, type(None), type(pd.NA), type(pd.NaT), np.str_, np.bytes_, np.bool_}
     | {datetime.date, datetime.timedelta}
     | {np.dtype(f"{kind}{size}").type for kind in "iu" for size in (1, 2, 4, 8)}
 )
-"""Types of which two equal values are one."""
+"""Types whose equal values are identical."""
 
 
 def distinct_rows(table: Table, positions: Sequence[int]) -> tuple[Array, Array] | None:
-    """Numbers of the distinct rows among some columns, and which of them each row equals.
+    """Row numbers of the distinct rows in some columns, and the distinct row that each row equals.
 
-    None where looking for them would not pay: a sample of rows is mostly distinct already.
+    None if a search would not pay, because a sample of rows is mostly distinct.
     """
     m = table.shape[0]
     if m <= 1:
@@ -46,13 +47,13 @@ def distinct_rows(table: Table, positions: Sequence[int]) -> tuple[Array, Array]
         table, positions = select_columns(table, positions), range(len(positions))
     sample = np.unique(np.linspace(0, m - 1, min(m, 1_024)).astype(np.intp))
     if m > len(sample):
-        # Of arrays a column at a time: there may be many, and the first may tell.
-        some = take_rows(table, sample) if is_frame(table) else None
-        few = (
-            column_of(table, position)[sample] if some is None else column_of(some, position)
+        # Arrays are sampled column by column: there may be many, and the first may suffice.
+        head = take_rows(table, sample) if is_frame(table) else None
+        columns = (
+            column_of(table, position)[sample] if head is None else column_of(head, position)
             for position in positions
         )
-        if _codes(few, len(sample) // 2) is None:
+        if _codes(columns, len(sample) // 2) is None:
             return None
     codes = _codes((column_of(table, position) for position in positions), m // 2)
     if codes is None:
@@ -61,36 +62,36 @@ def distinct_rows(table: Table, positions: Sequence[int]) -> tuple[Array, Array]
 
 
 def first_of(codes: Array) -> Array:
-    """The row at which each code occurs first."""
+    """The first row with each code."""
     first = np.full(int(codes.max(initial=-1)) + 1, len(codes), dtype=np.intp)
     np.minimum.at(first, codes, np.arange(len(codes)))
     return first
 
 
 def column_of(table: Table, position: int) -> Any:
-    """A column as its library holds it: an array, or a series of a frame."""
+    """A column in its library's type: an array, or a series of a frame."""
     if is_frame(table):
         return table.get_column(table.columns[position])
     return column_values(table, position)
 
 
-def numbered(column: Any, unknown: Callable[[Any], Hashable] = id) -> Array:
-    """The rows of a column, numbered by their values in order of appearance."""
+def value_codes(column: Any, unknown: Callable[[Any], Hashable] = id) -> Array:
+    """A code per row: the values are numbered in order of appearance."""
     codes = _codes([column], column.shape[0], unknown)
     return np.zeros(0, np.intp) if codes is None else codes
 
 
 def is_one_value(column: Any) -> bool:
-    """Whether all rows hold the very same value. Most columns deny it early."""
+    """Whether all rows hold an identical value. The first rows rule out most columns."""
     size = column.shape[0]
-    for some in (column[:256], column) if size > 256 else (column,):
-        if any((key != key[:1]).any() for key in keys(some, _itself)):
+    for rows in (column[:256], column) if size > 256 else (column,):
+        if any((key != key[:1]).any() for key in keys(rows, _itself)):
             return False
     return True
 
 
 def identity(value: Any) -> Hashable:
-    """Something that two values share only if they have one type and the same bits."""
+    """A key that two values share only if they have the same type and bits."""
     kind = type(value)
     if kind in _FLOATS:
         return kind, np.asarray(value, dtype=kind).tobytes()
@@ -104,23 +105,23 @@ def _itself(value: Any) -> Hashable:
 def _codes(
     columns: Iterable[Any], most: int, unknown: Callable[[Any], Hashable] = id
 ) -> Array | None:
-    """Rows numbered by their values; None when there are more than `most`."""
+    """A code per row, equal for equal rows; None if there are more than `most` codes."""
     codes: Array | None = None
     for column in columns:
         for key in keys(column, unknown):
-            own, found = pd.factorize(key)
+            of_key, distinct = pd.factorize(key)
             if codes is not None:
-                own, found = pd.factorize(codes * max(len(found), 1) + own)
-            codes = np.asarray(own)
-            if len(found) > most:
+                of_key, distinct = pd.factorize(codes * max(len(distinct), 1) + of_key)
+            codes = np.asarray(of_key)
+            if len(distinct) > most:
                 return None
     return codes
 
 
 def keys(column: Any, unknown: Callable[[Any], Hashable] = id) -> list[Array]:
-    """Whole numbers by row: two rows agree in all of them exactly where they hold the same value.
+    """Arrays of integers: two rows agree in all of them exactly if they hold the same value.
 
-    `unknown` turns an object of a type that is not known here into what it is told apart by.
+    `unknown` maps an object of an unlisted type to a hashable key.
     """
     if isinstance(column, np.ndarray):
         return _of_objects(column, unknown) if column.dtype == object else _bits(column)
@@ -135,7 +136,7 @@ def keys(column: Any, unknown: Callable[[Any], Hashable] = id) -> list[Array]:
 
 
 def _bits(values: Array) -> list[Array]:
-    """Numbers as the bits that they are made of."""
+    """The bits of numbers, as integers."""
     values = np.ascontiguousarray(values)
     if values.dtype.kind == "b":
         return [values.view(np.uint8)]
@@ -145,7 +146,7 @@ def _bits(values: Array) -> list[Array]:
 
 
 def _present(values: Array, missing: Array) -> list[Array]:
-    """Numbers, some of which are missing and hold anything."""
+    """Keys of numbers; the values of missing entries are arbitrary."""
     return [*_bits(values), *_bits(missing)] if missing.any() else _bits(values)
 
 
@@ -154,17 +155,17 @@ def _of_objects(values: Array, unknown: Callable[[Any], Hashable]) -> list[Array
     kinds = dict.fromkeys(map(type, held))
     if len(kinds) == 1:
         return [_of_kind(next(iter(kinds)), values, unknown)]
-    numbers = dict(zip(kinds, range(len(kinds)), strict=True))
-    own = np.fromiter(map(numbers.__getitem__, map(type, held)), np.intp, len(held))
+    kind_codes = dict(zip(kinds, range(len(kinds)), strict=True))
+    of_row = np.fromiter(map(kind_codes.__getitem__, map(type, held)), np.intp, len(held))
     codes = np.zeros(len(values), dtype=np.int64)
     start = 0
-    for kind, number in numbers.items():
-        where = own == number
-        found = _of_kind(kind, values[where], unknown)
+    for kind, number in kind_codes.items():
+        where = of_row == number
+        of_kind = _of_kind(kind, values[where], unknown)
         if kind in _FLOATS:
-            found = pd.factorize(found)[0]
-        codes[where] = start + found
-        start += int(found.max()) + 1
+            of_kind = pd.factorize(of_kind)[0]
+        codes[where] = start + of_kind
+        start += int(of_kind.max()) + 1
     return [codes]
 
 
@@ -173,16 +174,16 @@ def _of_kind(kind: type, values: Array, unknown: Callable[[Any], Hashable]) -> A
     if kind in _FLOATS:
         [bits] = _bits(np.array(values.tolist(), dtype=kind))
         return bits
-    told: Any = values
+    hashable: Any = values
     if kind in _WRITTEN:
-        told = np.array(list(map(_written, values)), dtype=object)
+        hashable = np.array(list(map(_written, values)), dtype=object)
     elif kind not in _PLAIN:
-        told = np.empty(len(values), dtype=object)
-        told[:] = list(map(unknown, values))
+        hashable = np.empty(len(values), dtype=object)
+        hashable[:] = list(map(unknown, values))
     try:
-        if told is not values:
-            hash(values[0])  # lists and arrays are no values, whatever they are told apart by
-        return np.asarray(pd.factorize(told, use_na_sentinel=False)[0])
+        if hashable is not values:
+            hash(values[0])  # lists and arrays are refused, whatever `unknown` makes of them
+        return np.asarray(pd.factorize(hashable, use_na_sentinel=False)[0])
     except TypeError as error:
         raise DataError(f"X holds values that cannot be compared: {error}.") from error
 
@@ -213,7 +214,7 @@ def _of_pandas(series: pd.Series[Any], unknown: Callable[[Any], Hashable]) -> li
 
 def _of_polars(series: Any, unknown: Callable[[Any], Hashable]) -> list[Array]:
     dtype = nw.from_native(series, series_only=True).dtype
-    wide = dtype in (nw.Int128, nw.UInt128, nw.Decimal)  # NumPy has no such numbers
+    wide = dtype in (nw.Int128, nw.UInt128, nw.Decimal)  # NumPy has no such dtypes
     words = dtype in (nw.String, nw.Binary, nw.Object) or dtype.is_nested()
     if words or wide:
         values = np.empty(len(series), dtype=object)
@@ -243,7 +244,7 @@ def _of_arrow(column: Any, unknown: Callable[[Any], Hashable]) -> list[Array]:
         if missing.any():
             column = pc.fill_null(column, False if pa.types.is_boolean(type_) else 0)
         return _present(np.asarray(column.to_numpy()), np.asarray(missing))
-    # Arrow numbers words, moments and categories by itself; only of floats it merges some.
+    # Arrow's encoding of words, times and categories is exact; only floats would be merged.
     if not pa.types.is_dictionary(type_):
         column = column.dictionary_encode()
     codes = column.unify_dictionaries().combine_chunks()

@@ -1,4 +1,4 @@
-"""Frames that come one after another, as a list or as anything that starts anew."""
+"""Sequences of frames: a list, or an iterable that can be restarted."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from sfit.rows import Table, as_table, column_names, hash_table, select_columns,
 from sfit.rows._tiles import hash_column
 
 MARKED_ROWS = 256
-"""Rows of a frame that are compared when it is read again."""
+"""Number of rows of a frame that are compared when it is read again."""
 
 
 @dataclass(frozen=True)
 class FrameStore:
-    """Frames that come one after another, in the same order each time."""
+    """A sequence of frames, in the same order each time."""
 
     frames: Iterable[Any]
 
     @cached_property
-    def _survey(self) -> tuple[list[int], Alike, list[list[bytes]]]:
-        """Number of rows of each frame, what all of them have in common, and how to know them."""
-        lengths, alike, marks = [], Alike(), []
-        for number, table in enumerate(self._as_they_are()):
+    def _survey(self) -> tuple[list[int], SchemaUnion, list[list[bytes]]]:
+        """Number of rows of each frame, the common schema, and digests to recognise each frame."""
+        lengths, schema, marks = [], SchemaUnion(), []
+        for number, table in enumerate(self._tables()):
             lengths.append(table.shape[0])
-            alike.add(table, f"frame {number} of X")
+            schema.add(table, f"frame {number} of X")
             marks.append(_marks(table))
-        return lengths, alike, marks
+        return lengths, schema, marks
 
     @property
     def _lengths(self) -> list[int]:
@@ -43,11 +43,11 @@ class FrameStore:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns of the first frame."""
-        return column_names(next(self._as_they_are())) or ()
+        return column_names(next(self._tables())) or ()
 
     @cached_property
     def starts(self) -> list[int]:
-        """First rows of the frames of a list; an iterable is read from the beginning."""
+        """First row of each frame of a list; any other iterable is read from the beginning."""
         if not isinstance(self.frames, Sequence):
             return [0]
         return np.cumsum([0, *self._lengths])[:-1].tolist()
@@ -56,9 +56,9 @@ class FrameStore:
         return sum(self._lengths)
 
     def read(self, start: int, columns: Sequence[str]) -> Iterator[Table]:
-        """Frames of some columns, from a row on."""
-        lengths, alike, marks = self._survey
-        for number, table in enumerate(self._as_they_are()):
+        """Frames of some columns, from row `start` on."""
+        lengths, schema, marks = self._survey
+        for number, table in enumerate(self._tables()):
             m = table.shape[0]
             if number >= len(lengths) or m != lengths[number]:
                 raise _changed(number)
@@ -70,17 +70,18 @@ class FrameStore:
                 chosen = select_columns(table, [names.index(name) for name in columns])
                 if not set(_marks(chosen)) <= set(marks[number]):
                     raise _changed(number)
-                yield alike(chosen)[start:]
+                yield schema(chosen)[start:]
             start = max(0, start - m)
 
     def fingerprint(self) -> str:
         """A digest of all values."""
         digest = blake2b(digest_size=16)
-        for table in self._as_they_are():
+        for table in self._tables():
             hash_table(digest, table)
         return digest.hexdigest()
 
-    def _as_they_are(self) -> Iterator[Table]:
+    def _tables(self) -> Iterator[Table]:
+        """The frames, unchanged."""
         for number, frame in enumerate(self.frames):
             table = as_table(frame, f"frame {number} of X")
             if column_names(table) is None:
@@ -89,105 +90,105 @@ class FrameStore:
 
 
 def _marks(table: Table) -> list[bytes]:
-    """Digests of the columns, with their names, over a few rows: a frame is known by them."""
+    """Digests of a few rows of each column and its name, to recognise the frame."""
     n = table.shape[0]
-    some = take_rows(table, np.linspace(0, n - 1, min(n, MARKED_ROWS)).astype(np.intp))
-    found = []
-    for name in some.columns:
+    sample = take_rows(table, np.linspace(0, n - 1, min(n, MARKED_ROWS)).astype(np.intp))
+    marks = []
+    for name in sample.columns:
         digest = blake2b(str(name).encode(), digest_size=8)
-        hash_column(digest, some.get_column(name))
-        found.append(digest.digest())
-    return found
+        hash_column(digest, sample.get_column(name))
+        marks.append(digest.digest())
+    return marks
 
 
 def _changed(number: int) -> DataError:
     return DataError(
-        f"X changed during the run: frame {number} is not the one that was there before. X is read "
-        "several times, and must give the same frames each time: sort its rows, or pass a list."
+        f"X changed during the run: frame {number} differs from the first pass. X is read several "
+        "times and must give the same frames each time: sort its rows, or pass a list."
     )
 
 
-class Alike:
-    """Makes frames alike: as if they had been one."""
+class SchemaUnion:
+    """Converts frames to one common schema, as if they had been concatenated."""
 
     def __init__(self) -> None:
         self.library: Any = None
         self.heads: list[pd.DataFrame] = []
-        """The pandas frames that have other types than those before them, without their rows."""
+        """Empty pandas frames, one for each distinct set of dtypes."""
         self.types: dict[str, Any] = {}
         self.categories: dict[Any, dict[Any, None]] = {}
-        """Of each column all categories of any frame, in order of appearance."""
+        """All categories of each column over all frames, in order of appearance."""
 
     def add(self, table: Table, called: str) -> None:
-        """Learn what a frame is like."""
+        """Add the schema of a frame, which messages name `called`."""
         self.library = self.library or table.implementation
         if table.implementation != self.library:
             raise DataError(
-                f"{called} is of {table.implementation.value}, the first of {self.library.value}: "
-                "make them frames of one library."
+                f"{called} is from {table.implementation.value}, but frame 0 is from "
+                f"{self.library.value}: convert all frames to one library."
             )
         native = table.to_native()
         if isinstance(native, pd.DataFrame):
             head = native.iloc[:0]
-            if not any(head.dtypes.equals(known.dtypes) for known in self.heads):
+            if not any(head.dtypes.equals(other.dtypes) for other in self.heads):
                 self.heads.append(head)
             for name, dtype in head.dtypes.items():
                 if isinstance(dtype, pd.CategoricalDtype):
-                    found = self.categories.setdefault(name, {})
-                    found.update(dict.fromkeys(dtype.categories))
+                    categories = self.categories.setdefault(name, {})
+                    categories.update(dict.fromkeys(dtype.categories))
             return
         for name, dtype in table.schema.items():
             if dtype == nw.Categorical and hasattr(native, "combine_chunks"):
-                found = self.categories.setdefault(name, {})
+                categories = self.categories.setdefault(name, {})
                 for chunk in native.column(name).chunks:
-                    found.update(dict.fromkeys(chunk.dictionary.to_pylist()))
-            known = self.types.setdefault(name, dtype)
-            if dtype != known:
+                    categories.update(dict.fromkeys(chunk.dictionary.to_pylist()))
+            first = self.types.setdefault(name, dtype)
+            if dtype != first:
                 raise DataError(
-                    f"column {name!r} is {dtype} in {called} and {known} in others: give all "
-                    "frames one type."
+                    f"column {name!r} is {dtype} in {called} and {first} in others: convert it to "
+                    "the same type in all frames."
                 )
 
     @cached_property
     def dtypes(self) -> dict[Any, Any]:
-        """The types of pandas frames put together."""
+        """The dtypes of the concatenated pandas frames."""
         return pd.concat(self.heads).dtypes.to_dict()
 
     @cached_property
     def unions(self) -> dict[Any, list[Any]]:
-        """All categories of the columns that hold categories in every frame."""
+        """All categories of the columns that are categorical in every frame."""
         return {
-            name: list(found)
-            for name, found in self.categories.items()
+            name: list(categories)
+            for name, categories in self.categories.items()
             if all(isinstance(h.dtypes.get(name), pd.CategoricalDtype) for h in self.heads)
         }
 
     def __call__(self, table: Table) -> Table:
-        """A frame like all others."""
+        """Convert a frame to the common schema."""
         native = table.to_native()
         if not isinstance(native, pd.DataFrame):
             return as_table(_renumbered(native, self.categories)) if self.categories else table
-        made = native.copy(deep=False)
-        for name, own in native.items():
+        converted = native.copy(deep=False)
+        for name, series in native.items():
             if name in self.unions:
-                # Not astype, to which the same categories in another order are the same.
-                if list(own.cat.categories) != self.unions[name]:
-                    made[name] = own.cat.set_categories(self.unions[name])
-            elif own.dtype != self.dtypes[name]:
-                made[name] = own.astype(self.dtypes[name])
-        return as_table(made)
+                # Not astype, which ignores a different order of the same categories.
+                if list(series.cat.categories) != self.unions[name]:
+                    converted[name] = series.cat.set_categories(self.unions[name])
+            elif series.dtype != self.dtypes[name]:
+                converted[name] = series.astype(self.dtypes[name])
+        return as_table(converted)
 
 
 def _renumbered(table: Any, categories: Mapping[Any, Iterable[Any]]) -> Any:
-    """A pyarrow table whose dictionaries are those of all tables."""
+    """A pyarrow table whose dictionaries hold the categories of all tables."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     for position, field in enumerate(table.schema):
         if field.name in categories:
             values = table.column(position).cast(field.type.value_type).combine_chunks()
-            known = pa.array(list(categories[field.name]), field.type.value_type)
-            codes = pc.index_in(values, known)
-            made = pa.DictionaryArray.from_arrays(codes, known)
-            table = table.set_column(position, field.name, made)
+            dictionary = pa.array(list(categories[field.name]), field.type.value_type)
+            codes = pc.index_in(values, dictionary)
+            column = pa.DictionaryArray.from_arrays(codes, dictionary)
+            table = table.set_column(position, field.name, column)
     return table

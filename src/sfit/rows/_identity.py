@@ -1,6 +1,6 @@
-"""Whether a file, or a folder of files, is still the one that was opened.
+"""Check that a file, or a folder of files, has not changed since it was opened.
 
-A run reads its files several times: one that is replaced in between would give a mixture of both.
+A run reads its files several times. Replacing a file in between would mix old and new rows.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ from typing import Any
 
 from sfit.exceptions import DataError
 
-REMEDY = "Run again, and leave the files alone until the run has ended."
+REMEDY = "Run again, and do not change the files before the run has ended."
 
 
 @dataclass(frozen=True)
 class FileIdentity:
-    """What a file is known by. Not its inode: mounted cloud folders number their files anew."""
+    """Size, time and footer of a file. Not its inode: mounted cloud folders renumber files."""
 
     size: int | None
     mtime_ns: int | None
-    """None where the filesystem knows no times."""
+    """None if the filesystem has no modification times."""
     footer: str
-    """A digest of the end of the file, where Parquet keeps ranges and places of all columns."""
+    """A digest of the end of the file, where Parquet stores ranges and offsets of all columns."""
 
 
 def identify(filesystem: Any, path: str) -> FileIdentity:
-    """What a file is known by now."""
+    """The present identity of a file."""
     with filesystem.open_input_file(path) as file:
         footer = _footer(file)
     info = filesystem.get_file_info(path)
     return FileIdentity(info.size, info.mtime_ns, footer)
 
 
-def check_stamp(filesystem: Any, path: str, known: FileIdentity) -> None:
-    """Refuse a file of another size or time: that costs next to nothing."""
+def check_stamp(filesystem: Any, path: str, opened: FileIdentity) -> None:
+    """Refuse a file whose size or time has changed, which costs almost nothing to check."""
     info = filesystem.get_file_info(path)
     if info.size is None:
         raise DataError(f"X changed during the run: the file {path!r} is gone. {REMEDY}")
-    if (info.size, info.mtime_ns) != (known.size, known.mtime_ns):
+    if (info.size, info.mtime_ns) != (opened.size, opened.mtime_ns):
         raise _changed(path)
 
 
-def check_footer(file: Any, path: str, known: FileIdentity) -> None:
-    """Refuse an open file with another end, whatever its time: clocks tick slowly."""
+def check_footer(file: Any, path: str, opened: FileIdentity) -> None:
+    """Refuse an open file whose footer has changed, even at the same time: clocks are coarse."""
     at = file.tell()
-    found = _footer(file)
+    footer = _footer(file)
     file.seek(at)
-    if found != known.footer:
+    if footer != opened.footer:
         raise _changed(path)
 
 
@@ -60,7 +60,7 @@ def _changed(path: str) -> DataError:
 
 
 def _footer(file: Any) -> str:
-    """The last bytes say how long the footer is."""
+    """A digest of the footer; the last bytes of a file hold its length."""
     size = file.size()
     file.seek(max(0, size - 8))
     end = file.read(8)
@@ -71,33 +71,33 @@ def _footer(file: Any) -> str:
 
 @dataclass(frozen=True)
 class Listing:
-    """The files that a folder or a pattern stood for when it was opened."""
+    """The files that a folder or a pattern matched when it was opened."""
 
     path: str
     files: frozenset[str]
     look: Callable[[str], Any]
-    """From the path to a data set of all files that are there now."""
+    """Returns a data set of all files now at the path."""
 
     @classmethod
     def of(cls, path: str, files: Sequence[str], look: Callable[[str], Any]) -> Listing:
-        """Files as they were found; a worker may stand in another folder."""
+        """List files by absolute path: a worker may run in another folder."""
         path = path if "://" in path else os.path.abspath(path)
         return cls(path, _names(path, files), look)
 
     def check(self) -> None:
-        """Refuse files that are new, or gone."""
+        """Refuse a listing with new or missing files."""
         try:
-            found = _names(self.path, self.look(self.path).files)
+            present = _names(self.path, self.look(self.path).files)
         except (OSError, ValueError) as error:
             raise DataError(
                 f"X changed during the run: {self.path!r} cannot be listed again: {error}. {REMEDY}"
             ) from error
-        for names, what in ((found - self.files, "new"), (self.files - found, "gone")):
+        for names, what in ((present - self.files, "new"), (self.files - present, "gone")):
             if names:
-                some = ", ".join(map(repr, sorted(map(os.path.basename, names))[:4]))
+                examples = ", ".join(map(repr, sorted(map(os.path.basename, names))[:4]))
                 raise DataError(
                     f"X changed during the run: {len(names)} file(s) of {self.path!r} are {what}, "
-                    f"such as {some}. {REMEDY}"
+                    f"such as {examples}. {REMEDY}"
                 )
 
 

@@ -1,4 +1,4 @@
-"""How often each value of a column occurs, and the most frequent one."""
+"""Counts of the values of a column, and its mode."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import numpy.typing as npt
 import pandas as pd
 
 from sfit.exceptions import DataError
-from sfit.rows._distinct import first_of, identity, numbered
+from sfit.rows._distinct import first_of, identity, value_codes
 
 Array = npt.NDArray[Any]
 
 
 class Counts:
-    """Values by type and bits, counted a tile at a time: True is not counted for 1."""
+    """Counts of values, distinguished by type and bits (True is not 1), tile by tile."""
 
     def __init__(self) -> None:
         self.numbers: dict[np.dtype[Any], pd.Series[int]] = {}
-        """Of columns of numbers, by their bits: there may be very many."""
+        """Counts of numbers by their bits: there may be very many."""
         self.objects: dict[Hashable, tuple[Any, int]] = {}
         self.missing: dict[Hashable, tuple[Any, int]] = {}
 
     def add(self, values: Array) -> None:
-        """Take some values into account."""
+        """Count some values."""
         absent = np.asarray(pd.isna(values))
         if values.dtype != object and not absent.all():
             present = np.ascontiguousarray(values[~absent])
             bits = pd.Series(present.view(f"u{present.itemsize}")).value_counts(sort=False)
-            known = self.numbers.get(values.dtype)
+            counts = self.numbers.get(values.dtype)
             self.numbers[values.dtype] = (
-                bits if known is None else known.add(bits, fill_value=0).astype(np.int64)
+                bits if counts is None else counts.add(bits, fill_value=0).astype(np.int64)
             )
             values, absent = values[absent], absent[absent]
-        codes = numbered(values, lambda value: value)
+        codes = value_codes(values, lambda value: value)
         for value, count in zip(values[first_of(codes)], np.bincount(codes), strict=True):
             into = self.missing if pd.isna(value) else self.objects
             try:
@@ -43,18 +43,18 @@ class Counts:
                 into[key] = value, into.get(key, (value, 0))[1] + int(count)
             except TypeError as error:
                 raise DataError(
-                    f"X holds values that cannot be compared, like {value!r}: make columns of "
-                    "numbers or words of them, or leave the column out."
+                    f"X holds values that cannot be compared, such as {value!r}: convert the "
+                    "column to numbers or text, or leave it out."
                 ) from error
 
     def __len__(self) -> int:
         return len(self.objects) + sum(map(len, self.numbers.values()))
 
     def mode(self) -> Any:
-        """The most frequent value, missing only where nothing else is.
+        """The most frequent value; missing only if all values are.
 
-        Of several it is the first in sorted order; of those that are equal, such as -0.0 and 0.0,
-        the first as they are written. So it does not depend on the order of the rows.
+        Ties are broken by sorted order, and among equal values such as -0.0 and 0.0 by their text,
+        so the mode does not depend on the order of the rows.
         """
         counted = list(self.objects.values())
         for dtype, counts in self.numbers.items():

@@ -1,4 +1,4 @@
-"""The row groups of Parquet data sets, wherever pyarrow or fsspec finds them, read in batches."""
+"""Parquet data sets, opened through pyarrow or fsspec and read in batches by row group."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Block:
     row_group: int
     n_rows: int
     keys: tuple[tuple[str, Any], ...] = ()
-    """What the names of the folders say (hive partitions)."""
+    """Columns and values from the folder names (hive partitions)."""
     identity: FileIdentity | None = None
-    """The file, as it was when it was opened."""
+    """The identity of the file when it was opened."""
     stamp: str = ""
-    """Something that changes when the file does, in another process as well."""
+    """A text that changes when the file does, and is the same in every process."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ParquetStore:
     blocks: tuple[Block, ...]
     names: tuple[str, ...]
     dictionaries: tuple[str, ...] = ()
-    """The columns that hold categories."""
+    """The categorical columns."""
     listing: Listing | None = None
     """The files of a folder or pattern."""
 
@@ -51,26 +51,26 @@ class ParquetStore:
 
     @cached_property
     def starts(self) -> list[int]:
-        """First rows of the row groups."""
+        """First row of each row group."""
         return (np.cumsum([0, *(block.n_rows for block in self.blocks)])[:-1]).tolist()
 
     @cached_property
     def categories(self) -> dict[str, list[Any]]:
-        """Of each column of categories all that occur in any file, in order of appearance.
+        """All categories of each categorical column over all files, in order of appearance.
 
-        Every batch has a dictionary of its own; models go by the numbers of the categories.
+        Each batch has a different dictionary, but models read the codes of the categories.
         """
-        found: dict[str, dict[Any, None]] = {name: {} for name in self.dictionaries}
-        if found:
+        union: dict[str, dict[Any, None]] = {name: {} for name in self.dictionaries}
+        if union:
             for _, of_file in groupby(self.blocks, key=lambda block: block.path):
                 for table in _read_file(list(of_file), self.dictionaries):
-                    for name in found:
+                    for name in union:
                         for chunk in table.column(name).chunks:
-                            found[name].update(dict.fromkeys(chunk.dictionary.to_pylist()))
-        return {name: list(known) for name, known in found.items()}
+                            union[name].update(dict.fromkeys(chunk.dictionary.to_pylist()))
+        return {name: list(categories) for name, categories in union.items()}
 
     def read(self, start: int, columns: Sequence[str]) -> Iterator[Table]:
-        """Pandas frames of some columns, from a row on, in batches of a tile."""
+        """Pandas frames of some columns, from row `start` on, each at most a tile."""
         if start == 0 and self.listing:
             self.listing.check()
         unified = {name: self.categories[name] for name in columns if name in self.dictionaries}
@@ -85,11 +85,11 @@ class ParquetStore:
                 try:
                     frame = table.slice(skip).to_pandas()
                 except (ValueError, TypeError, KeyError, AttributeError) as error:
-                    # What pandas noted of its columns is JSON inside the file, and may be damaged.
+                    # The pandas metadata in the file is JSON, and may be damaged.
                     raise DataError(f"X cannot be read: {path!r}: {error}") from error
-                for name, known in unified.items():
-                    # Not astype, to which the same categories in another order are the same.
-                    frame[name] = frame[name].cat.set_categories(known)
+                for name, categories in unified.items():
+                    # Not astype, which ignores a different order of the same categories.
+                    frame[name] = frame[name].cat.set_categories(categories)
                 left -= len(frame)
                 if not left and self.listing:
                     self.listing.check()
@@ -97,24 +97,24 @@ class ParquetStore:
                 skip = 0
 
     def fingerprint(self) -> str:
-        """Names, sizes, times and footers of the files, and how their rows are grouped."""
+        """A digest of the names, sizes, times and footers of the files, and of the row groups."""
         digest = blake2b(digest_size=16)
         for block in self.blocks:
             name = Path(block.path).name
-            told = (name, block.row_group, block.n_rows, block.keys, block.stamp)
-            digest.update(repr(told).encode())
+            identity = (name, block.row_group, block.n_rows, block.keys, block.stamp)
+            digest.update(repr(identity).encode())
         return digest.hexdigest()
 
 
 def _read_file(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[Any]:
-    """Tables of some columns; the file is looked at before the first and after each."""
+    """Tables of some columns; checks before the first and after each that the file is unchanged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     keys = dict(blocks[0].keys)
     stored = [name for name in columns if name not in keys]
     at = blocks[0]
-    known = at.identity
+    opened = at.identity
     try:
         with at.filesystem.open_input_file(at.path) as file:
             _unchanged(at, file)
@@ -127,8 +127,8 @@ def _read_file(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[Any]
                     columns=stored,
                     use_threads=False,
                 ):
-                    if known is not None:
-                        check_stamp(at.filesystem, at.path, known)
+                    if opened is not None:
+                        check_stamp(at.filesystem, at.path, opened)
                     table = pa.Table.from_batches([batch])
                     for name in columns:
                         if name in keys:
@@ -137,14 +137,14 @@ def _read_file(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[Any]
                     n_read += table.num_rows
                     yield table.select(list(columns))
                 if n_read != at.n_rows:
-                    raise OSError(  # noqa: TRY301 - told like any other fault of the file
-                        f"{n_read} rows were read where {at.n_rows} were announced"
+                    raise OSError(  # noqa: TRY301 - reported like any other fault of the file
+                        f"{n_read} rows were read, but its metadata announces {at.n_rows}"
                     )
             _unchanged(at, file)
     except (OSError, pa.ArrowException, KeyError) as error:
-        if known is not None:
-            # What was written over while it was read looks damaged.
-            check_stamp(at.filesystem, at.path, known)
+        if opened is not None:
+            # A file that was overwritten during reading looks damaged.
+            check_stamp(at.filesystem, at.path, opened)
         raise DataError(
             f"X cannot be read: row group {at.row_group} of {at.path!r}: {error}"
         ) from error
@@ -162,7 +162,7 @@ def open_parquet(path: str | os.PathLike[str]) -> ParquetStore:
         import pyarrow as pa
     except ImportError as error:
         raise MissingDependencyError(
-            f"X={text!r} names Parquet files, and to read these needs pyarrow: "
+            f"X={text!r} names Parquet files, and reading them needs pyarrow: "
             "pip install 'sfit[parquet]'."
         ) from error
     try:
@@ -191,16 +191,16 @@ def _data_set(text: str) -> Any:
         source, filesystem = _located(text)
     else:
         whole = os.path.exists(text) or not glob.has_magic(text)
-        found = [text] if whole else sorted(glob.glob(text, recursive=True))
-        found = [name for name in found if os.path.exists(name)]
-        if not found:
-            raise ArgumentError(f"X={text!r} matches no file: give a Parquet file, folder or glob.")
-        source = found[0] if len(found) == 1 else [f for name in found for f in _files(name)]
+        paths = [text] if whole else sorted(glob.glob(text, recursive=True))
+        paths = [name for name in paths if os.path.exists(name)]
+        if not paths:
+            raise ArgumentError(f"X={text!r} matches no file: pass a Parquet file, folder or glob.")
+        source = paths[0] if len(paths) == 1 else [f for name in paths for f in _files(name)]
     return ds.dataset(source, filesystem=filesystem, format="parquet", partitioning="hive")
 
 
 def _located(uri: str) -> tuple[Any, Any]:
-    """What pyarrow, or else fsspec, finds at an address; globs are fsspec's."""
+    """Path and filesystem of an address, from pyarrow or else fsspec; globs need fsspec."""
     import pyarrow as pa
     from pyarrow import fs
 
@@ -217,16 +217,16 @@ def _located(uri: str) -> tuple[Any, Any]:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
     except ImportError as error:
         raise MissingDependencyError(
-            f"X={uri!r} needs fsspec to be found: pip install fsspec."
+            f"opening X={uri!r} needs fsspec: pip install fsspec."
         ) from error
     try:
         other, path = url_to_fs(uri)
-        found = sorted(other.glob(path)) if glob.has_magic(uri) else path
+        paths = sorted(other.glob(path)) if glob.has_magic(uri) else path
     except (OSError, ValueError, ImportError) as error:
         raise ArgumentError(f"X={uri!r} cannot be opened: {error}") from error
-    if not found:
-        raise ArgumentError(f"X={uri!r} matches no file: give a Parquet file, folder or glob.")
-    return found, other
+    if not paths:
+        raise ArgumentError(f"X={uri!r} matches no file: pass a Parquet file, folder or glob.")
+    return paths, other
 
 
 def _files(name: str) -> list[str]:
@@ -255,13 +255,13 @@ def _blocks(dataset: Any) -> tuple[Block, ...]:
 
     try:
         fragments = list(dataset.get_fragments())
-    except ValueError as error:  # pyarrow's, of filters
+    except ValueError as error:  # raised by pyarrow for filters
         raise ArgumentError(
-            f"X must be a data set of whole files, without a filter: {error} Write the rows that "
-            "you want to files, or pass them as a table in memory."
+            f"X must be a data set of whole files, without a filter: {error} Write the selected "
+            "rows to files, or pass them as a table in memory."
         ) from error
     if not all(hasattr(fragment, "row_groups") for fragment in fragments):
-        raise ArgumentError("X must be a data set of Parquet files; this one holds something else.")
+        raise ArgumentError("X must be a data set of Parquet files; this one has another format.")
     blocks = []
     for fragment in fragments:
         path, filesystem = fragment.path, fragment.filesystem
@@ -275,7 +275,9 @@ def _blocks(dataset: Any) -> tuple[Block, ...]:
         except (OSError, pa.ArrowException) as error:
             raise DataError(f"X cannot be read: {path!r}: {error}") from error
         if not fresh:
-            raise DataError(f"X: {path!r} has changed since the data set was made: make it again.")
+            raise DataError(
+                f"X: {path!r} has changed since the data set was created: create it again."
+            )
         keys = tuple(ds.get_partition_keys(fragment.partition_expression).items())
         _check_schema(dataset.schema, schema, dict(keys), path)
         blocks += [
@@ -297,30 +299,30 @@ def _blocks(dataset: Any) -> tuple[Block, ...]:
 
 
 def _digest_of(fragment: Any) -> str:
-    """A digest of the content, where the filesystem knows no times."""
+    """A digest of the content, for filesystems without modification times."""
     with fragment.filesystem.open_input_stream(fragment.path) as file:
         digest = blake2b(digest_size=16)
-        while some := file.read(1 << 22):
-            digest.update(some)
+        while chunk := file.read(1 << 22):
+            digest.update(chunk)
     return digest.hexdigest()
 
 
-def _check_schema(whole: Any, own: Any, keys: Mapping[str, Any], path: str) -> None:
+def _check_schema(whole: Any, of_file: Any, keys: Mapping[str, Any], path: str) -> None:
     for field_ in whole:
         if field_.name in keys:
             continue
-        if field_.name not in own.names:
+        if field_.name not in of_file.names:
             raise DataError(f"X: {path!r} lacks the column {field_.name!r} that other files have.")
-        found = own.field(field_.name).type
-        if _plain(found) != _plain(field_.type):
+        stored = of_file.field(field_.name).type
+        if _plain(stored) != _plain(field_.type):
             raise DataError(
-                f"X: column {field_.name!r} is {found} in {path!r} and {field_.type} in other "
+                f"X: column {field_.name!r} is {stored} in {path!r} and {field_.type} in other "
                 "files: write them with one type."
             )
 
 
 def _plain(type_: Any) -> Any:
-    """The type of the values: how categories are numbered may differ from file to file."""
+    """The type of the values: the codes of categories may differ from file to file."""
     import pyarrow as pa
 
     return type_.value_type if pa.types.is_dictionary(type_) else type_

@@ -16,14 +16,14 @@ from sfit.rows._table import Table, column_numbers, column_values
 Array = npt.NDArray[Any]
 
 FOLDED_ROWS = 32
-"""Rows that are put side by side where the ends of columns are looked for."""
+"""Number of rows joined into one longer row when searching smallest and largest values."""
 
 
 def ranges(table: Table) -> tuple[tuple[tuple[float, float], ...], frozenset[int]]:
     """Smallest and largest value of each column, and the columns with missing values."""
     columns = range(table.shape[1])
     if isinstance(table, np.ndarray) and table.dtype != object:
-        # NaN comes through, and tells of missing values.
+        # NaN propagates, and so marks missing values.
         low, high = _along_columns(np.minimum, table), _along_columns(np.maximum, table)
         missing = frozenset(np.flatnonzero(np.isnan(low)).tolist())
     else:
@@ -40,13 +40,13 @@ def ranges(table: Table) -> tuple[tuple[tuple[float, float], ...], frozenset[int
 
 
 def zeros(column: Array) -> tuple[float, float]:
-    """The ends of a column of nothing but zeros, which have signs."""
+    """Smallest and largest value of a column of zeros, by sign: -0.0 is below 0.0."""
     signs = np.signbit(column[column == 0])
     return -0.0 if signs.any() else 0.0, -0.0 if signs.all() else 0.0
 
 
 def is_one_number(span: tuple[float, float]) -> bool:
-    """Whether both ends of a column are the same number, with the same sign if it is zero."""
+    """Whether a column's smallest and largest value are equal, including the sign of zero."""
     low, high = span
     return bool(low == high and np.signbit(low) == np.signbit(high))
 
@@ -54,7 +54,7 @@ def is_one_number(span: tuple[float, float]) -> bool:
 def _along_columns(end: np.ufunc, table: Array) -> Array:
     """Smallest or largest value of each column.
 
-    NumPy goes down the columns a row at a time: several rows side by side are a longer one.
+    NumPy reduces one row at a time, so joining several rows into a longer one is faster.
     """
     n, width = table.shape
     if n < FOLDED_ROWS or not table.flags.c_contiguous:
@@ -65,7 +65,7 @@ def _along_columns(end: np.ufunc, table: Array) -> Array:
 
 
 def centre_of(data: Table, categorical: frozenset[int], how: str, position: int) -> Any:
-    """The centre of a column: its mode where it holds no numbers."""
+    """The centre of a column; always the mode if it is not numeric."""
     numeric = None if position in categorical else column_numbers(data, position)
     if numeric is None or how == "mode":
         counts = Counts()
@@ -81,9 +81,9 @@ def centre_of(data: Table, categorical: frozenset[int], how: str, position: int)
 
 def tile_sum(column: Array) -> tuple[float, int]:
     """Sum and number of the values that are not missing."""
-    # In one piece, so that the order of summation does not depend on how the table is stored.
+    # A contiguous copy, so the order of summation does not depend on the table's memory layout.
     column = np.ascontiguousarray(column)
-    with np.errstate(over="ignore", invalid="ignore"):  # a reference must be finite: checked later
+    with np.errstate(over="ignore", invalid="ignore"):  # the reference is checked later
         total = float(column.sum(dtype=np.float64))
         if np.isnan(total) and (missing := np.isnan(column)).any():
             column = column[~missing]
@@ -92,7 +92,7 @@ def tile_sum(column: Array) -> tuple[float, int]:
 
 
 def mean_of(sums: Iterable[tuple[float, int]]) -> float:
-    """Mean from sums by tile, in order: it does not depend on how the rows are stored."""
+    """The mean from ordered sums by tile, so it does not depend on how the rows are stored."""
     total, count = 0.0, 0
     for of_tile, n in sums:
         total += of_tile

@@ -1,4 +1,4 @@
-"""Rows that are read piece by piece: what a store of them can do, and which one opens X."""
+"""The interface of rows that are read piece by piece, and the function that opens X."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Store(Protocol):
 
     @property
     def starts(self) -> Sequence[int]:
-        """Numbers of the rows at which reading can start without reading what comes before."""
+        """Rows at which reading can start without reading any rows before."""
 
     def __len__(self) -> int: ...
 
     def read(self, start: int, columns: Sequence[str]) -> Iterator[Table]:
-        """Frames of some columns, from a row on."""
+        """Frames of some columns, from row `start` on."""
 
     def fingerprint(self) -> str:
-        """Something that changes when the rows do."""
+        """A digest that changes when the rows do."""
 
 
 def open_store(X: Any) -> Store | None:
-    """Rows that are read piece by piece; None for anything that is held in memory."""
+    """Open rows that are read piece by piece; None if X is in memory."""
     if isinstance(X, str | os.PathLike):
         return open_parquet(X)
     module = type(X).__module__.partition(".")[0]
@@ -45,7 +45,7 @@ def open_store(X: Any) -> Store | None:
     if isinstance(X, Iterator):
         raise ArgumentError(
             f"X is a {type(X).__name__}, which can be read only once: pass a list of frames, or an "
-            "object whose __iter__ starts anew."
+            "object whose __iter__ starts again."
         )
     if iterable and not isinstance(X, Mapping | bytes | np.ndarray) and _holds_frames(X):
         return FrameStore(X)

@@ -1,8 +1,8 @@
 """Rows that do not fit into memory, cut into tiles.
 
-Rows are numbered in the order of the files and their row groups. Tiles are cut across both, read in
-batches by whoever needs them, and forgotten: what is held at a time is a few tiles, whatever the
-number of rows, and however large a row group is.
+Rows are numbered in the order of the files and their row groups. Tiles cross both boundaries. They
+are read in batches on demand and not kept, so only a few are in memory at a time, whatever the
+number of rows and the size of a row group.
 """
 
 from __future__ import annotations
@@ -18,52 +18,52 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit.exceptions import DataError
-from sfit.rows import Stretch, Table, Tile, _tiles, take_rows
+from sfit.rows import Table, Tile, TileRun, _tiles, take_rows
 from sfit.rows._frames import FrameStore
 from sfit.rows._store import Store
 
 Array = npt.NDArray[Any]
 
-STRETCH_TILES = 16
-"""Tiles of one large row group that are read one after another, at most."""
+RUN_TILES = 16
+"""Largest number of tiles in a run."""
 
 
-class Settle(Protocol):
-    """From a table of the user's columns to a tile of the masked space."""
+class TileEncoder(Protocol):
+    """Encodes a table of the user's columns as a tile of the masked space."""
 
     @property
     def columns(self) -> Sequence[str]:
         """The columns to read."""
 
-    def __call__(self, index: int, table: Table, first: int, numbers: Array | None) -> Tile:
-        """`first` is the number of the first row; `numbers`, of all where some are left out."""
+    def __call__(self, index: int, table: Table, first: int, row_ids: Array | None) -> Tile:
+        """`first` is the number of the first row; `row_ids` lists all numbers of a subset."""
 
-    def undivided(self) -> Settle:
+    def undivided(self) -> TileEncoder:
         """The same, without parts."""
 
-    def told(self) -> tuple[Any, ...]:
-        """Which columns are what."""
+    def column_roles(self) -> tuple[Any, ...]:
+        """The columns of the features, the target and the parts."""
 
 
 @dataclass(frozen=True)
-class StoredStretch:
+class StoredTileRun:
     """Tiles that are read one after another."""
 
-    numbers: range
+    tile_range: range
     start: int
     n_rows: int
     chosen: Array | None
 
-    def tiles(self, shared: tuple[Store, Settle]) -> Iterator[Tile]:
+    def tiles(self, shared: tuple[Store, TileEncoder]) -> Iterator[Tile]:
         """Read the tiles."""
-        store, settle = shared
-        pieces = raw_tiles(store, settle.columns, self.start, self.n_rows, self.chosen)
-        for number, (first, table) in zip(self.numbers, pieces, strict=True):
+        store, encoder = shared
+        pieces = raw_tiles(store, encoder.columns, self.start, self.n_rows, self.chosen)
+        for index, (first, table) in zip(self.tile_range, pieces, strict=True):
             chosen = self.chosen
             if chosen is not None:
-                at = (number - self.numbers.start) * _tiles.TILE_ROWS
+                at = (index - self.tile_range.start) * _tiles.TILE_ROWS
                 chosen = chosen[at : at + _tiles.TILE_ROWS]
-            yield settle(number, table, first, chosen)
+            yield encoder(index, table, first, chosen)
 
 
 def raw_tiles(
@@ -73,9 +73,9 @@ def raw_tiles(
     n_rows: int | None = None,
     chosen: Array | None = None,
 ) -> Iterator[tuple[int, Table]]:
-    """Tables of a tile's size, with the number of the first row: so many rows from one on.
+    """Read `n_rows` rows from `start` on, as tables of a tile's size with their first row number.
 
-    With `chosen`, only the rows of these (sorted) numbers.
+    With `chosen`, read only the rows with these sorted numbers.
     """
     left = len(store) - start if n_rows is None else n_rows
     pieces: list[Table] = []
@@ -99,7 +99,7 @@ def raw_tiles(
                 pieces, held = [], 0
         if not left:
             return
-    raise DataError(f"X ended {left} rows before its end: it was changed while it was read.")
+    raise DataError(f"X is {left} rows shorter than expected: it changed while it was being read.")
 
 
 def head_of(store: Store) -> Table:
@@ -110,10 +110,10 @@ def head_of(store: Store) -> Table:
 
 @dataclass(frozen=True)
 class StoredRows:
-    """Rows that are read when they are needed."""
+    """Rows that are read on demand."""
 
     store: Store
-    settle: Settle
+    encoder: TileEncoder
     n_rows: int
     by_part: tuple[int, ...] = ()
     parts: tuple[Any, ...] = ()
@@ -126,67 +126,67 @@ class StoredRows:
         return self.n_rows
 
     @property
-    def shared(self) -> tuple[Store, Settle]:
-        """The store, and how its rows become tiles."""
-        return self.store, self.settle
+    def shared(self) -> tuple[Store, TileEncoder]:
+        """The store, and the encoder that turns its rows into tiles."""
+        return self.store, self.encoder
 
     @property
     def first(self) -> Tile:
         """The first tile, read once."""
         if not self._first:
             size = min(_tiles.TILE_ROWS, self.n_rows)
-            self._first.append(next(self._stretch(range(1), size).tiles(self.shared)))
+            self._first.append(next(self._tile_run(range(1), size).tiles(self.shared)))
         return self._first[0]
 
     @cached_property
-    def stretches(self) -> Sequence[Stretch]:
-        """Tiles of one row group together, since reading starts at row groups."""
+    def tile_runs(self) -> Sequence[TileRun]:
+        """Runs of tiles that start in the same row group, because reading starts at row groups."""
         n_tiles = -(-self.n_rows // _tiles.TILE_ROWS)
         begin = np.arange(n_tiles) * _tiles.TILE_ROWS
         begin = begin if self.chosen is None else self.chosen[begin]
         block = np.searchsorted(self.store.starts, begin, "right")
         alone = not isinstance(self.store, FrameStore) or len(self.store.starts) > 1
-        found: list[Stretch] = []
+        runs: list[TileRun] = []
         first = 0
         for tile in range(1, n_tiles + 1):
             ended = tile == n_tiles or block[tile] != block[first]
-            if ended or (alone and tile - first == STRETCH_TILES):
-                numbers = range(first, tile)
+            if ended or (alone and tile - first == RUN_TILES):
+                tile_range = range(first, tile)
                 end = min(tile * _tiles.TILE_ROWS, self.n_rows)
-                found.append(self._stretch(numbers, end - first * _tiles.TILE_ROWS))
+                runs.append(self._tile_run(tile_range, end - first * _tiles.TILE_ROWS))
                 first = tile
-        return found
+        return runs
 
-    def _stretch(self, numbers: range, n_rows: int) -> StoredStretch:
-        at = numbers.start * _tiles.TILE_ROWS
+    def _tile_run(self, tile_range: range, n_rows: int) -> StoredTileRun:
+        at = tile_range.start * _tiles.TILE_ROWS
         if self.chosen is None:
-            return StoredStretch(numbers, at, n_rows, None)
+            return StoredTileRun(tile_range, at, n_rows, None)
         chosen = self.chosen[at : at + n_rows]
-        return StoredStretch(numbers, int(chosen[0]), n_rows, chosen)
+        return StoredTileRun(tile_range, int(chosen[0]), n_rows, chosen)
 
     def sizes(self) -> tuple[int, ...]:
-        """Number of rows of each part; of all rows where there are no parts."""
+        """Number of rows in each part; one total if there are no parts."""
         return self.by_part if self.parts else (self.n_rows,)
 
-    def subset(self, numbers: Array) -> StoredRows:
-        """Some of the rows."""
-        some = replace(self, n_rows=len(numbers), chosen=numbers, _first=[])
+    def subset(self, row_ids: Array) -> StoredRows:
+        """The rows with these sorted row numbers."""
+        rows = replace(self, n_rows=len(row_ids), chosen=row_ids, _first=[])
         if not self.parts:
-            return some
+            return rows
         counts = np.zeros(len(self.parts), dtype=np.int64)
-        for stretch in some.stretches:
-            for tile in stretch.tiles(self.shared):
+        for run in rows.tile_runs:
+            for tile in run.tiles(self.shared):
                 counts += np.bincount(tile.part, minlength=len(counts))  # type: ignore[arg-type]
-        return replace(some, by_part=tuple(counts.tolist()), _first=[])
+        return replace(rows, by_part=tuple(counts.tolist()), _first=[])
 
     def fingerprint(self) -> str:
-        """That of the store, of which rows, and of which columns for what."""
+        """A digest of the store's fingerprint, the column roles and the row numbers."""
         digest = blake2b(self.store.fingerprint().encode(), digest_size=16)
-        digest.update(repr(self.settle.told()).encode())
+        digest.update(repr(self.encoder.column_roles()).encode())
         if self.chosen is not None:
             digest.update(self.chosen.tobytes())
         return digest.hexdigest()
 
     def undivided(self) -> StoredRows:
         """The same rows, not partitioned."""
-        return replace(self, settle=self.settle.undivided(), parts=(), by_part=(), _first=[])
+        return replace(self, encoder=self.encoder.undivided(), parts=(), by_part=(), _first=[])

@@ -1,7 +1,7 @@
-"""What must be known of all rows before the first contrast, where they are read tile by tile.
+"""A first pass over rows that are read tile by tile.
 
-Ranges, missing values and centres of the columns of the masked space; and some rows that show each
-column in every category.
+It collects ranges, missing values and centres of the columns of the masked space, and a few rows
+that show every category of every column.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from sfit._select import EVERYTHING, Counted, Window, bracket_by_sample, count, 
 from sfit._select import order_statistics as exact
 from sfit._sign_test import median_ranks
 from sfit.exceptions import DataError
-from sfit.rows._distinct import column_of, first_of, identity, numbered
+from sfit.rows._distinct import column_of, first_of, identity, value_codes
 from sfit.rows._modes import Counts
 from sfit.rows._ranges import mean_of, tile_sum, zeros
-from sfit.rows._table import Table, column_numbers, column_values, is_frame, numbers, take_rows
+from sfit.rows._table import Table, as_numeric, column_numbers, column_values, is_frame, take_rows
 
 Array = npt.NDArray[Any]
 
 MOST_WORDS = 1_000_000
-"""More distinct words in a column than this cannot be held and counted."""
+"""Largest number of distinct words that are counted in a column."""
 
 
 class Survey:
-    """Ranges and centres of columns, gathered a tile at a time."""
+    """Ranges and centres of columns, collected tile by tile."""
 
     def __init__(self, categorical: frozenset[int], modes: bool):
         self.categorical = categorical
         self.modes = modes
-        """Whether modes are wanted of columns of numbers, too."""
+        """Whether modes of numeric columns are needed too."""
         self.low: Array | None = None
         self.high: Array | None = None
         self.missing: set[int] = set()
         self.words: set[int] = set()
-        """Columns that hold anything but numbers, somewhere."""
+        """Columns that are not numeric in some tile."""
         self.blank: set[int] = set()
-        """Columns that are missing in a whole tile, which then says nothing of their kind."""
+        """Columns that are entirely missing in some tile, where their type is unknown."""
         self.counts: dict[int, Counts] = {}
         self.sums: dict[int, list[tuple[float, int]]] = {}
 
     def add(self, table: Table) -> None:
-        """Take a tile of the masked space into account."""
+        """Add a tile of the masked space."""
         width = table.shape[1]
         low, high = np.full(width, np.nan), np.full(width, np.nan)
         for column in range(width):
@@ -70,7 +70,7 @@ class Survey:
                 if low[column] == 0 == high[column]:
                     low[column], high[column] = zeros(numbers)
         if self.low is not None and self.high is not None:
-            # Of two zeros the one with a sign is below the other.
+            # -0.0 is below 0.0.
             low = np.where((low == self.low) & np.signbit(low), low, np.fmin(self.low, low))
             high = np.where((high == self.high) & ~np.signbit(high), high, np.fmax(self.high, high))
         self.low, self.high = low, high
@@ -86,18 +86,18 @@ class Survey:
 
     @property
     def numeric(self) -> set[int]:
-        """Columns of numbers, and nothing else."""
+        """Columns that are numeric in every tile."""
         return set(self.sums) - self.words
 
     @property
     def spans(self) -> tuple[tuple[float, float], ...]:
-        """Smallest and largest value of each column; NaN where it holds no numbers."""
+        """Smallest and largest value of each column; NaN if it is not numeric."""
         if self.low is None or self.high is None:
             return ()
         return tuple(zip(self.low.tolist(), self.high.tolist(), strict=True))
 
     def centre(self, how: str, column: int) -> Any:
-        """Mean or mode of a column; its mode where it holds no numbers."""
+        """Mean or mode of a column; always the mode if it is not numeric."""
         if column in self.counts and (how == "mode" or column not in self.numeric):
             return self.counts[column].mode()
         if column in self.categorical and len(self.counts[column]):
@@ -105,17 +105,17 @@ class Survey:
         return mean_of(self.sums[column])
 
     def n_present(self, column: int) -> int:
-        """How many values of a column of numbers are not missing."""
+        """Number of values of a numeric column that are not missing."""
         return sum(n for _, n in self.sums[column])
 
 
 def medians(read: Callable[[], Iterable[Table]], survey: Survey) -> dict[int, float]:
-    """Exact medians of the columns of numbers, in one more pass (another if a bracket missed)."""
+    """Exact medians of the numeric columns, in one more pass (another for each missed bracket)."""
     wanted = {c: median_ranks(n) for c in survey.numeric if (n := survey.n_present(c))}
-    found: dict[int, float] = dict.fromkeys(survey.numeric - set(wanted), float("nan"))
-    room = 4.0
+    median_of: dict[int, float] = dict.fromkeys(survey.numeric - set(wanted), float("nan"))
+    n_se = 4.0
     while wanted:
-        kept: dict[int, list[Counted]] = {column: [] for column in wanted}
+        counted: dict[int, list[Counted]] = {column: [] for column in wanted}
         windows: dict[int, Window] = {}
         for table in read():
             for column, ranks in wanted.items():
@@ -125,51 +125,52 @@ def medians(read: Callable[[], Iterable[Table]], survey: Survey) -> dict[int, fl
                 present = numbers[~np.isnan(numbers)].astype(np.float64)
                 if column not in windows and len(present):
                     n = survey.n_present(column)
-                    windows[column] = bracket_by_sample(present, ranks, n, room)
-                kept[column].append(count(present, windows.get(column, EVERYTHING)))
-        for column, parts in kept.items():
+                    windows[column] = bracket_by_sample(present, ranks, n, n_se)
+                counted[column].append(count(present, windows.get(column, EVERYTHING)))
+        for column, parts in counted.items():
             low, high = exact(merge(parts), wanted[column])
             if low is not None and high is not None:
-                found[column] = float(np.mean([low, high]))
-        wanted = {c: ranks for c, ranks in wanted.items() if c not in found}
-        room *= 4
-    return found
+                median_of[column] = float(np.mean([low, high]))
+        wanted = {c: ranks for c, ranks in wanted.items() if c not in median_of}
+        n_se *= 4
+    return median_of
 
 
-class TellingRows:
-    """A few rows that show each column in every category."""
+class ProbeRows:
+    """A few rows that show every category of every column."""
 
     def __init__(self) -> None:
         self.pieces: list[Table] = []
         self.seen: dict[int, set[Hashable]] = {}
 
     def add(self, table: Table) -> None:
-        """Look for telling rows in a tile."""
+        """Choose probe rows from a tile."""
         n = table.shape[0]
         rows = set(
             np.linspace(0, n - 1, min(n, 256 if not self.pieces else 4)).astype(int).tolist()
         )
-        known = numbers(table)  # an array, where all columns are numbers
+        converted = as_numeric(table)  # an array if all columns are numeric
         for column in range(table.shape[1]):
-            if column_numbers(known, column) is None:
-                rows |= self._words(table, column)
+            if column_numbers(converted, column) is None:
+                rows |= self._new_words(table, column)
         self.pieces.append(take_rows(table, np.asarray(sorted(rows))))
 
-    def _words(self, table: Table, column: int) -> set[int]:
-        first = first_of(numbered(column_of(table, column), lambda value: value))
+    def _new_words(self, table: Table, column: int) -> set[int]:
+        """Rows with words that no earlier tile had."""
+        first = first_of(value_codes(column_of(table, column), lambda value: value))
         values = column_values(take_rows(table, first), column)
-        known = self.seen.setdefault(column, set())
+        seen = self.seen.setdefault(column, set())
         rows = set()
         for row, value in zip(first.tolist(), values, strict=True):
             key = identity(value)
-            if key not in known:
-                known.add(key)
+            if key not in seen:
+                seen.add(key)
                 rows.add(row)
         return rows
 
     @property
     def table(self) -> Table:
-        """The rows, in the order they came."""
+        """The rows, in their original order."""
         if len(self.pieces) == 1:
             return self.pieces[0]
         return nw.concat(self.pieces) if is_frame(self.pieces[0]) else np.concatenate(self.pieces)

@@ -1,7 +1,7 @@
-"""A table of rows, and the few things that are ever done to one.
+"""Tables of rows, and the operations on them.
 
-A table is a two-dimensional NumPy array, a SciPy sparse matrix (kept by columns), or a frame of any
-library that narwhals knows.
+A table is a two-dimensional NumPy array, a SciPy sparse matrix (stored by column), or a frame of
+any library that narwhals supports.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Table = Any
 """np.ndarray | scipy.sparse.csc_array | nw.DataFrame"""
 
 UNUSABLE = (nw.Unknown, nw.Int128, nw.UInt128)
-"""Types of columns that NumPy has no counterpart for."""
+"""Column types that have no NumPy counterpart."""
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def as_table(X: Any, argument: str = "X") -> Table:
-    """The user's rows as a table, without copying them; refused when they are not rows."""
+    """Convert the user's rows to a table without copying them, or refuse them."""
     if sp.issparse(X):
         if X.ndim != 2:
             raise DataError(f"{argument} must have two dimensions; got shape {X.shape}.")
@@ -40,7 +40,7 @@ def as_table(X: Any, argument: str = "X") -> Table:
         return sparse
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise DataError(
-            f"{argument} is masked at some places, which models do not see. Use X.filled(np.nan)."
+            f"{argument} is masked at some entries, which models ignore. Use X.filled(np.nan)."
         )
     if isinstance(X, np.ndarray | list | tuple):
         array = _as_array(X, argument)
@@ -74,11 +74,11 @@ def as_table(X: Any, argument: str = "X") -> Table:
             f"table held in memory; got {type(X).__name__}."
         ) from error
     except DuplicateError as error:
-        raise DataError(f"{argument} has column names that occur twice or more: {error}") from error
+        raise DataError(f"{argument} has duplicate column names: {error}") from error
     labels = [str(column) for column in table.columns]
     if len(set(labels)) < len(labels):
         twice = sorted({label for label in labels if labels.count(label) > 1})
-        raise DataError(f"{argument} has column names that occur twice or more: {twice!r}.")
+        raise DataError(f"{argument} has duplicate column names: {twice!r}.")
     for name, dtype in table.schema.items():
         if dtype in UNUSABLE or (dtype == nw.String and _is_view(table, name)):
             kind = dtype
@@ -92,7 +92,7 @@ def as_table(X: Any, argument: str = "X") -> Table:
 
 
 def _is_view(table: Table, name: str) -> bool:
-    """Whether text lies in a layout of pyarrow that pyarrow cannot choose rows of."""
+    """Whether a column is a pyarrow string view, from which pyarrow cannot select rows."""
     native = table.to_native()
     return (
         hasattr(native, "combine_chunks") and str(native.schema.field(name).type) == "string_view"
@@ -104,9 +104,9 @@ def _as_array(values: Any, argument: str) -> Array:
         array = np.asarray(values)
     except ValueError as error:
         raise DataError(f"{argument} has rows of different lengths: {error}") from error
-    except Exception as error:  # of the owner of the values: a tensor that requires grad, say
-        raise DataError(f"{argument} cannot be made a NumPy array: {error}") from error
-    # Files of other machines keep numbers the other way round, and pandas looks none of them up.
+    except Exception as error:  # raised by the values' library, as by a tensor that requires grad
+        raise DataError(f"{argument} cannot be converted to a NumPy array: {error}") from error
+    # Files of other machines may have another byte order, in which pandas looks nothing up.
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder())
 
 
@@ -116,17 +116,17 @@ def is_frame(table: Table) -> bool:
 
 
 def to_native(table: Table) -> Any:
-    """The table as its owner knows it."""
+    """The table as an object of the user's library."""
     return table.to_native() if is_frame(table) else table
 
 
 def column_names(table: Table) -> tuple[str, ...] | None:
-    """The user's names, where the table has any."""
+    """The user's column names; None if the table has none."""
     return tuple(map(str, table.columns)) if is_frame(table) else None
 
 
 def column_name(table: Table, position: int) -> Any:
-    """The name of one column of a frame: narwhals makes the list of all names anew."""
+    """The name of one column of a frame; narwhals would rebuild the list of all names."""
     native = table.to_native()
     if table.implementation.is_pandas_like():
         return native.columns[position]
@@ -154,35 +154,35 @@ def take_rows(table: Table, rows: Array | slice) -> Table:
 
 
 def column_values(table: Table, position: int) -> Array:
-    """One column as a one-dimensional array (objects where it holds no numbers)."""
+    """One column as a one-dimensional array, of objects if it is not numeric."""
     if is_frame(table):
         series = table.get_column(column_name(table, position))
         if is_number(series.dtype):
             return _missing_as_nan(series)
         words = series.to_pandas()
         values = np.asarray(words.astype(object), dtype=object)
-        # pandas' own sign for missing cannot be compared with anything.
+        # pd.NA cannot be compared with anything.
         if getattr(words.dtype, "na_value", None) is pd.NA:
             values = np.where(pd.isna(values), np.nan, values)
         return values
     if sp.issparse(table):
-        # SciPy takes a column out a hundred times more slowly. Entries given twice add up.
-        own = slice(*table.indptr[position : position + 2])
+        # A hundred times faster than SciPy's column selection. Duplicate entries add up.
+        entries = slice(*table.indptr[position : position + 2])
         values = np.zeros(table.shape[0], dtype=table.dtype)
-        np.add.at(values, table.indices[own], table.data[own])
+        np.add.at(values, table.indices[entries], table.data[entries])
         return values
     return np.asarray(table[:, position])
 
 
 def is_number(dtype: Any) -> bool:
-    """Whether a column of a frame holds numbers (or truth values, which count as 0 and 1)."""
+    """Whether a column of a frame is numeric; booleans count as 0 and 1."""
     return bool(dtype.is_numeric() or dtype == nw.Boolean)
 
 
 def column_numbers(table: Table, position: int) -> Array | None:
-    """A column as numbers; None where it holds anything else, or categories labelled by numbers."""
+    """A column as numbers; None if it is not numeric, or holds categories labelled by numbers."""
     if is_frame(table):
-        # Not from the schema, which narwhals makes anew of all columns.
+        # Not from the schema, which narwhals would rebuild from all columns.
         series = table.get_column(column_name(table, position))
         if not is_number(series.dtype) and not _holds_objects(series):
             return None
@@ -198,13 +198,13 @@ def column_numbers(table: Table, position: int) -> Array | None:
         return np.where(missing, np.nan, column).astype(np.float64)
     except OverflowError as error:
         raise DataError(
-            f"column {position} holds a whole number that is too large for a float: convert it to "
+            f"column {position} holds an integer that is too large for a float: convert it to "
             "text, or divide it."
         ) from error
 
 
 def _holds_objects(series: Any) -> bool:
-    """Whether a column may hold anything: what narwhals says of it goes by its first rows."""
+    """Whether a column has dtype object; narwhals infers its type from the first rows only."""
     return series.dtype == nw.Object or str(getattr(series.to_native(), "dtype", "")) == "object"
 
 
@@ -215,13 +215,13 @@ def _missing_as_nan(series: Any) -> Array:
     return values.astype(np.float64) if values.dtype.kind in "biuO" else values
 
 
-def numbers(table: Table) -> Table:
-    """A frame of numbers as an array, float32 where every column is; anything else as it is."""
+def as_numeric(table: Table) -> Table:
+    """A numeric frame as an array, float32 if every column is; any other table unchanged."""
     if not is_frame(table):
         return table
     native = table.to_native()
     if isinstance(native, pd.DataFrame) and set(native.dtypes) in ({_SINGLE}, {_DOUBLE}):
-        return native.to_numpy()  # as it lies in memory: a column at a time takes far longer
+        return native.to_numpy()  # far faster than column by column
     columns: list[Array] = []
     for position in range(table.shape[1]):
         column = column_numbers(table, position)
@@ -237,7 +237,7 @@ def numbers(table: Table) -> Table:
 
 
 def reveal(reference: Table, table: Table, positions: Sequence[int], rows: Array | None) -> Table:
-    """Rows with the columns at `positions` as observed and all others at their reference.
+    """Rows with the observed values at `positions` and the reference in all other columns.
 
     `reference` is a table of one row. This is X^(1, j) of section 2.1, with any reference value.
     """
@@ -246,15 +246,16 @@ def reveal(reference: Table, table: Table, positions: Sequence[int], rows: Array
         block = reference[[0] * m]
         if not positions:
             return block
-        shown = select_columns(table, positions)
-        shown = shown if rows is None else shown[rows.tolist()]
-        return block.with_columns(*(shown.get_column(name) for name in shown.columns))
+        revealed = select_columns(table, positions)
+        revealed = revealed if rows is None else revealed[rows.tolist()]
+        return block.with_columns(*(revealed.get_column(name) for name in revealed.columns))
     if len(positions) == table.shape[1] and isinstance(table, np.ndarray):
         return table.copy() if rows is None else table[rows]
     if 2 * len(positions) > table.shape[1]:
-        # Fewer are frozen than revealed: one by one, columns would take longer than the model.
-        shown = table if rows is None else table[rows]
-        block = shown.toarray(order="C") if sp.issparse(shown) else np.array(shown, order="C")
+        # Fewer columns are frozen than revealed: revealing them one by one could take longer than
+        # the model.
+        chosen = table if rows is None else table[rows]
+        block = chosen.toarray(order="C") if sp.issparse(chosen) else np.array(chosen, order="C")
         frozen = np.delete(np.arange(table.shape[1]), positions)
         block[:, frozen] = reference[:, frozen]
         return block
@@ -266,7 +267,7 @@ def reveal(reference: Table, table: Table, positions: Sequence[int], rows: Array
 
 
 def with_values(reference: Table, m: int, changes: Mapping[int, tuple[Array, Array]]) -> Table:
-    """`m` copies of the reference row, with values of some columns replaced in some rows."""
+    """`m` copies of the reference row, with some entries of some columns replaced."""
     if is_frame(reference):
         block = reference[[0] * m]
         series, names = [], reference.columns
@@ -292,19 +293,19 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
     elif hasattr(values, "to_numpy") and type(values).__module__ != "pyarrow.lib":
         try:
             array = np.asarray(values.to_numpy())
-        except Exception as error:  # of the owner of the values: whole numbers of 128 bits, say
-            raise DataError(f"{argument} cannot be made a NumPy array: {error}") from error
+        except Exception as error:  # raised by the values' library, as for integers of 128 bits
+            raise DataError(f"{argument} cannot be converted to a NumPy array: {error}") from error
     elif isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(f"{argument} is masked at some rows: leave these rows out.")
     else:
-        # Also what pyarrow holds, whose `to_numpy` refuses all that must be copied, such as words.
+        # Also pyarrow columns, whose `to_numpy` refuses values that must be copied, such as text.
         array = _as_array(values, argument)
     if array.ndim == 0:
         raise ArgumentError(f"{argument} must hold one value per row; got {values!r}.")
     if array.dtype == np.float16:
-        array = array.astype(np.float32)  # pandas looks nothing up in halves
+        array = array.astype(np.float32)  # pandas looks up no half floats
     elif array.dtype.char in "gG":
-        array = array.astype(array.dtype.char.replace("g", "d").replace("G", "D"))  # nor in more
+        array = array.astype(array.dtype.char.replace("g", "d").replace("G", "D"))  # nor long ones
     if len(array) != length:
         raise DataError(
             f"{argument} and X must have the same number of rows; {argument} has {len(array)} and "

@@ -1,7 +1,7 @@
-"""Held-out rows, cut into tiles: runs of `TILE_ROWS` consecutive rows.
+"""Held-out rows, cut into tiles of `TILE_ROWS` consecutive rows.
 
-Every sum and every prediction over data works tile by tile, so that results do not depend on who
-computes them.
+Every sum and every prediction over data works tile by tile, so results do not depend on the number
+of workers.
 """
 
 from __future__ import annotations
@@ -15,93 +15,93 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit.rows._distinct import first_of, keys, numbered
+from sfit.rows._distinct import first_of, keys, value_codes
 from sfit.rows._table import Table, is_frame, is_number, take_rows
 
 Array = npt.NDArray[Any]
 
 TILE_ROWS = 65_536
-"""Part of what is promised: sums and calls over rows go tile by tile, so results depend on it."""
+"""Results depend on this number, because sums and model calls go tile by tile. Do not change it."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A run of consecutive rows in the masked space."""
+    """Consecutive rows in the masked space."""
 
     index: int
     X: Table
     y: Array
     part: Array | None
-    """Number of the part each row belongs to, where the rows are partitioned."""
-    numbers: Array | None = None
-    """The user's numbers of the rows, where they are only some of those given."""
+    """Index of each row's part; None if the rows are not partitioned."""
+    row_ids: Array | None = None
+    """Row numbers in the user's data if the tile belongs to a subset, else None."""
 
     def number(self, row: int) -> int:
-        """The user's number of a row of the tile."""
-        return int(self.index * TILE_ROWS + row if self.numbers is None else self.numbers[row])
+        """Row number in the user's data of a row of the tile."""
+        return int(self.index * TILE_ROWS + row if self.row_ids is None else self.row_ids[row])
 
     def __len__(self) -> int:
         return len(self.y)
 
 
-class Stretch(Protocol):
+class TileRun(Protocol):
     """Consecutive tiles that are read together."""
 
     @property
-    def numbers(self) -> range:
-        """Their numbers."""
+    def tile_range(self) -> range:
+        """Indices of the tiles."""
 
     def tiles(self, shared: Any) -> Iterable[Tile]:
-        """Read them; `shared` is what all stretches need (`Rows.shared`)."""
+        """Read the tiles; `shared` is `Rows.shared`."""
 
 
 class Rows(Protocol):
-    """All held-out rows in the masked space, wherever they lie."""
+    """All held-out rows in the masked space, in memory or in files."""
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """Labels of the parts that rows fall into; empty when they are not partitioned."""
+        """Labels of the parts; empty if the rows are not partitioned."""
 
     @property
     def chosen(self) -> Array | None:
-        """The user's numbers of the rows, where they are only some of those given."""
+        """Row numbers in the user's data if these rows are a subset, else None."""
 
     @property
     def first(self) -> Tile:
-        """The first tile, to try things on."""
+        """The first tile, from which probes are taken."""
 
     @property
-    def stretches(self) -> Sequence[Stretch]:
+    def tile_runs(self) -> Sequence[TileRun]:
         """All tiles, in order."""
 
     @property
     def shared(self) -> Any:
-        """What reading any stretch takes besides the stretch; sent to a worker once."""
+        """The argument of `TileRun.tiles`, the same for all runs; sent to each worker once."""
 
     @property
     def read_once(self) -> bool:
-        """Whether reading is work, so that a tile is read once for all questions."""
+        """Whether reading is expensive, so a tile should be read once for all questions."""
 
     def __len__(self) -> int: ...
 
     def sizes(self) -> tuple[int, ...]:
-        """Number of rows of each part; of all rows where there are no parts."""
+        """Number of rows in each part; one total if there are no parts."""
 
-    def subset(self, numbers: Array) -> Rows:
-        """Some of the rows, by their sorted numbers."""
+    def subset(self, row_ids: Array) -> Rows:
+        """The rows with these sorted row numbers."""
 
     def undivided(self) -> Rows:
         """The same rows, not partitioned."""
 
     def fingerprint(self) -> str:
-        """Something that changes when the rows do."""
+        """A digest that changes when the rows do."""
 
 
 @dataclass(frozen=True)
 class _OneTile:
-    """A stretch of one tile that is in memory."""
+    """A run of one tile in memory."""
 
-    numbers: range
+    tile_range: range
     tile: Tile
 
     def tiles(self, shared: None) -> Iterable[Tile]:
@@ -115,7 +115,7 @@ class HeldRows:
     table: Table
     y: Array
     part: Array | None = None
-    """Number of the part of each row."""
+    """Index of each row's part."""
     parts: tuple[Any, ...] = ()
     chosen: Array | None = None
 
@@ -125,11 +125,11 @@ class HeldRows:
     def __len__(self) -> int:
         return len(self.y)
 
-    def tile(self, number: int) -> Tile:
+    def tile(self, index: int) -> Tile:
         """One tile."""
-        rows = slice(number * TILE_ROWS, (number + 1) * TILE_ROWS)
+        rows = slice(index * TILE_ROWS, (index + 1) * TILE_ROWS)
         return Tile(
-            number,
+            index,
             self.table[rows],
             self.y[rows],
             None if self.part is None else self.part[rows],
@@ -142,25 +142,25 @@ class HeldRows:
         return self.tile(0)
 
     @property
-    def stretches(self) -> Sequence[Stretch]:
-        """Each tile by itself."""
+    def tile_runs(self) -> Sequence[TileRun]:
+        """One run per tile."""
         n_tiles = -(-len(self) // TILE_ROWS)
         return [_OneTile(range(k, k + 1), self.tile(k)) for k in range(n_tiles)]
 
     def sizes(self) -> tuple[int, ...]:
-        """Number of rows of each part; of all rows where there are no parts."""
+        """Number of rows in each part; one total if there are no parts."""
         if self.part is None:
             return (len(self),)
         return tuple(np.bincount(self.part, minlength=len(self.parts)).tolist())
 
-    def subset(self, numbers: Array) -> HeldRows:
-        """Some of the rows."""
+    def subset(self, row_ids: Array) -> HeldRows:
+        """The rows with these sorted row numbers."""
         return HeldRows(
-            take_rows(self.table, numbers),
-            self.y[numbers],
-            None if self.part is None else self.part[numbers],
+            take_rows(self.table, row_ids),
+            self.y[row_ids],
+            None if self.part is None else self.part[row_ids],
             self.parts,
-            numbers,
+            row_ids,
         )
 
     def undivided(self) -> HeldRows:
@@ -178,12 +178,12 @@ class HeldRows:
 
 def every_tile(rows: Rows) -> Iterator[Tile]:
     """All tiles, in order."""
-    for stretch in rows.stretches:
-        yield from stretch.tiles(rows.shared)
+    for run in rows.tile_runs:
+        yield from run.tiles(rows.shared)
 
 
 def hash_table(digest: Any, table: Table) -> None:
-    """Add all values of a table to a digest, told apart as a model may: by types and bits."""
+    """Add all values of a table to a digest, distinguished by type and bits as in `_distinct`."""
     if is_frame(table):
         for name in table.columns:
             digest.update(f"{name} ".encode())
@@ -207,14 +207,13 @@ def hash_column(digest: Any, column: Any) -> None:
     native = column if isinstance(column, np.ndarray) else column.to_native()
     dtype = native.type if hasattr(native, "type") else native.dtype
     digest.update(f"{dtype} ".encode())
-    found = keys(column, repr)
-    for key in found:
+    for key in keys(column, repr):
         digest.update(np.ascontiguousarray(key).tobytes())
     if isinstance(dtype, pd.CategoricalDtype):
         digest.update(repr(dtype.categories.tolist()).encode())
     elif isinstance(column, np.ndarray) or not is_number(column.dtype):
-        # The keys of words are numbers in order of appearance: which words have them?
-        first = first_of(numbered(column, repr))
+        # The keys of words only number them in order of appearance, so add the words themselves.
+        first = first_of(value_codes(column, repr))
         array = isinstance(column, np.ndarray)
         for word in column[first] if array else column[first.tolist()].to_list():
             digest.update(f"{type(word).__name__} {word!r} ".encode())

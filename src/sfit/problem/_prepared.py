@@ -1,4 +1,4 @@
-"""From the user's rows to those of the masked space, and what must be known of them: in memory."""
+"""Prepare rows in memory: encode them into the masked space, check them, find their reference."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import ModelView
-from sfit.problem._observed import check_target, partition, settle_classes
+from sfit.problem._observed import check_target, encode_classes, partition
 from sfit.problem._provenance import Provenance, mixes_with
 from sfit.problem._reference import Given, given_row, match_reference, reference_row
 from sfit.rows import (
@@ -28,8 +28,8 @@ from sfit.rows._ranges import ranges
 Array = npt.NDArray[Any]
 
 
-class Settled(NamedTuple):
-    """What is known of the rows once they have been looked at."""
+class PreparedRows(NamedTuple):
+    """Rows in the masked space, with their reference and the ranges of their columns."""
 
     view: ModelView
     rows: Rows
@@ -39,10 +39,10 @@ class Settled(NamedTuple):
     spans: tuple[tuple[float, float], ...]
     missing: frozenset[int]
     sample: Table
-    """The rows, or some that show every column as it is."""
+    """All rows, or a few that show the type and the categories of every column."""
 
 
-def settle_held(
+def prepare_rows(
     view: ModelView,
     table: Table,
     target: Array,
@@ -51,12 +51,12 @@ def settle_held(
     labels: Sequence[str],
     reference: Any,
     of_counts: bool,
-) -> Settled:
-    """Rows in memory, all at once."""
-    view, target = settle_classes(view, target)
+) -> PreparedRows:
+    """Prepare rows in memory."""
+    view, target = encode_classes(view, target)
     check_target(view, target, of_counts)
     part, parts = partition(by, whole, view, target)
-    # The user's own rows of y: no loss may change them.
+    # This array is the user's y: no loss may change it.
     target = target.view()
     target.flags.writeable = False
     view, encoded, origin = masked_space(view, table, given_row(reference, table, labels))
@@ -65,13 +65,13 @@ def settle_held(
     encoded = match_reference(encoded, row)
     spans, missing = ranges(encoded)
     rows = HeldRows(encoded, target, part, parts)
-    return Settled(view, rows, row, origin, spans, missing, encoded)
+    return PreparedRows(view, rows, row, origin, spans, missing, encoded)
 
 
 def masked_space(
     view: ModelView, table: Table, given: Given | None
 ) -> tuple[ModelView, Table, tuple[int, ...]]:
-    """The view that masks where it is cheapest, its rows, and the original column of each."""
+    """Choose where to mask; return the view, its rows and the original column of each column."""
     identity = tuple(range(table.shape[1]))
     encoded = encode(view, table)
     if not view.encoded:
@@ -81,9 +81,9 @@ def masked_space(
     provenance = Provenance(view.encode)
     for tile in tiles:
         provenance.add(*tile)
-    found = provenance.found
-    if found is not None and mixes_with_given(view, found, given, tiles):
-        return view, encoded, found
+    origin = provenance.traced
+    if origin is not None and mixes_with_given(view, origin, given, tiles):
+        return view, encoded, origin
     view = view.whole()
     return view, encode(view, table), identity
 
@@ -94,17 +94,17 @@ def mixes_with_given(
     given: Given | None,
     tiles: Iterable[tuple[Table, Table]],
 ) -> bool:
-    """Whether freezing at values that the user gives is the same before and after encoding."""
+    """Whether freezing at the user's values gives the same before and after encoding."""
     if given is None or not given.columns:
         return True
     return all(
-        mixes_with(view.encode, origin, tile, given.row, given.columns, number)
-        for number, tile in enumerate(tiles)
+        mixes_with(view.encode, origin, tile, given.row, given.columns, index)
+        for index, tile in enumerate(tiles)
     )
 
 
 def check_finite(row: Table, encoded: Table, labels: Sequence[str], reference: Any) -> None:
-    """Nothing is frozen at infinity, be it the user's choice or the mean of such values."""
+    """Refuse an infinite reference, whether given by the user or computed from the rows."""
     for position, label in enumerate(labels):
         value = column_values(row, position)[0]
         if not isinstance(value, float | np.floating) or np.isfinite(value):
@@ -113,25 +113,25 @@ def check_finite(row: Table, encoded: Table, labels: Sequence[str], reference: A
             if np.isinf(value):
                 raise ArgumentError(f"reference for column {label!r} must be finite; got {value}.")
             continue
-        numbers = column_numbers(encoded, position)
-        if numbers is None:
+        values = column_numbers(encoded, position)
+        if values is None:
             continue
-        infinite = np.isinf(numbers)
-        if not infinite.any() and not np.isnan(numbers).all():
+        infinite = np.isinf(values)
+        if not infinite.any() and not np.isnan(values).all():
             raise DataError(
-                f"X has numbers in column {label!r} whose {reference} is beyond what a float can "
-                "hold: scale the column, or pass values as reference."
+                f"X has values in column {label!r} whose {reference} is too large for a float: "
+                "scale the column, or pass values as reference."
             )
         if infinite.any():
             raise DataError(
                 f"X is infinite in column {label!r} at {int(infinite.sum())} row(s), the first is "
-                f"row {infinite.argmax()}, so that its {reference} is no reference: remove or clip "
-                "these values, or pass values as reference."
+                f"row {infinite.argmax()}, so its {reference} cannot be the reference: remove or "
+                "clip these values, or pass values as reference."
             )
 
 
 def encode(view: ModelView, table: Table) -> Table:
-    """The rows of the masked space."""
+    """Encode rows into the masked space."""
     try:
         encoded = as_table(view.encode(to_native(table)))
     except (DataError, ModelError):
