@@ -173,7 +173,7 @@ def compare_refits(
         bar.update()
 
     identity = {"the features": members}
-    bar = progress_bar(total=len(members), desc="LOCO", shown=request.progress)
+    bar = progress_bar(total=len(members), desc="LOCO", enabled=request.progress)
     opened_file = opened(
         request.checkpoint, request.checkpoint_key, identity, job.fingerprint, job.data
     )
