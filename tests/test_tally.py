@@ -78,8 +78,8 @@ def by_sorting(asked, base, full):
     )
 
 
-def everywhere(asked, losses, room):
-    return tally(asked, losses, (EVERYTHING, EVERYTHING), room)
+def everywhere(asked, losses, n_se):
+    return tally(asked, losses, (EVERYTHING, EVERYTHING), n_se)
 
 
 @given(PAIRS, CUTS, BETAS, st.sampled_from([0.05, 0.3]), st.sampled_from(["exact", "asymptotic"]))
@@ -168,7 +168,7 @@ def test_beta_max_is_not_looked_for_where_too_few_rows_improve():
 
 
 def test_beta_max_is_looked_for_where_the_other_rows_may_improve():
-    """A part of the rows judges with room: 200 below the critical count are 4 errors of 50."""
+    """A part of the rows judges with n_se: 200 below the critical count are 4 errors of 50."""
     asked = question(20_000)
     critical = asked.ranks.critical / 2
     for short, looked_for in ((200, True), (201, False)):
@@ -239,8 +239,8 @@ def test_rows_in_some_order_get_more_room():
         full = np.linspace(0, 2, 1_000) + 1 - n_positive / 500
         return everywhere(asked, Losses(np.ones(1_000), full, None), WIDE)
 
-    def width(room, *counts):
-        window = merged(asked, [half(count) for count in counts], room).delta.window
+    def width(n_se, *counts):
+        window = merged(asked, [half(count) for count in counts], n_se).delta.window
         return window.high - window.low
 
     alike = width(1.0, 500, 500)

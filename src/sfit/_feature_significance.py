@@ -97,7 +97,8 @@ def feature_significance(
     r"""Test which features a fitted model really uses, without refitting it.
 
     All features are frozen at reference values. Revealing one feature, or a set, changes the loss
-    of each held-out row. A sign test on these changes tells whether the median loss decreases.
+    of each held-out row. A sign test on these changes decides whether more than half of the rows
+    improve.
 
     Parameters
     ----------
@@ -108,8 +109,8 @@ def feature_significance(
     X : array, sparse matrix or frame of shape (n, columns), path, data set or frames
         Held-out rows. Column names come from the frame or the model, else they are `x0, x1, ...`.
         For data larger than memory, pass the path of a Parquet file or folder, a glob, a pyarrow
-        data set, or a re-iterable collection of frames. It is read tile by tile; the result is the
-        same.
+        data set, or an iterable of frames that can be iterated repeatedly. The rows are read tile
+        by tile; the result is the same.
     y : array of shape (n,) or (n, outputs), or str
         The observed target, or the name of its column in `X` (required if `X` is read tile by
         tile). Rows are matched by position; pandas indexes are ignored.

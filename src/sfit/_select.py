@@ -29,9 +29,9 @@ class Window(NamedTuple):
 EVERYTHING = Window(-np.inf, np.inf)
 
 KEPT_VALUES, KEPT_SHARE = 2_048, 8
-"""Without a bracket up to 2,048 values; ties are counted beyond that and one in eight of all."""
+"""A window keeps up to 2,048 values, or one in eight of all, before their ties are counted."""
 SAMPLED = 8
-"""Larger runs are bracketed by a sample: every eighth value."""
+"""More than 2,048 values are bracketed by a sample: every eighth of them."""
 MERGED_VALUES = 1 << 14
 """Merging at least this many values counts ties, which requires sorting."""
 
