@@ -381,12 +381,12 @@ def test_the_error_shows_the_curve_in_full():
     exact = threshold_of("a")
     head = (
         "no beta up to max_beta=0.0625 keeps the share of rejections of 2 random models below "
-        "alpha=0.05; it is 0.333 at 0, 0.333 at 1e-06, 0.333 at 1e-05, 0.333 at 0.0001, "
+        "alpha=0.05; the share is 0.333 at 0, 0.333 at 1e-06, 0.333 at 1e-05, 0.333 at 0.0001, "
         "0.333 at 0.001, 0.333 at 0.01, 0.333 at 0.0625. "
     )
     tail = (
-        "Raise max_beta in sfit.choose_beta and test with the beta that it returns, or with "
-        "a number of your own; or use more validation rows, or another random_model."
+        "Raise max_beta in sfit.choose_beta and test with the beta it returns, or pass a number "
+        "as beta; or use more validation rows, or another random_model."
     )
     with pytest.raises(BetaError) as caught:
         chosen(max_beta=0.0625)

@@ -252,7 +252,7 @@ def test_another_run_is_refused_with_what_differs(frame, model, tmp_path):
         (lambda: run(max_order=2, groups={"ab": ["a", "b"]}), "the features"),
         (lambda: run(max_order=2, by=frame.a > 0), "by was False and is True"),
     ):
-        with pytest.raises(CheckpointError, match="is of another run") as caught:
+        with pytest.raises(CheckpointError, match="belongs to another run") as caught:
             call()
         assert word in str(caught.value)
 
@@ -380,7 +380,7 @@ def test_a_changed_description_is_damage_and_a_lost_one_is_written_again(frame, 
     sfit.feature_significance(model, frame, "y", checkpoint=file)
     with sqlite3.connect(file) as inside:
         inside.execute("UPDATE about SET is_ = '0.1' WHERE what = 'alpha'")
-    with pytest.raises(CheckpointError, match="the description of its run has changed"):
+    with pytest.raises(CheckpointError, match="the stored description of the run was altered"):
         sfit.feature_significance(model, frame, "y", alpha=0.1, checkpoint=file)
 
 
@@ -546,7 +546,7 @@ def test_a_full_disk_stops_cleanly_and_the_run_goes_on_afterwards(tmp_path):
     size = (tmp_path / "whole.sqlite").stat().st_size
     full = run("full.sqlite", size // 2)
     assert full.returncode == 3, full.stderr
-    assert "make room" in full.stdout
+    assert "free disk space" in full.stdout
     assert "Traceback" not in full.stderr
     again = run("full.sqlite", 0)
     assert again.returncode == 0, again.stderr
@@ -585,8 +585,8 @@ def test_what_is_packed_comes_out(tallies):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    """The remedy is to make it, not to make room."""
+    """The remedy is to create it, not to free disk space."""
     X, y = sfit.simulate.interactions(100, random_state=0)
     model = LinearRegression().fit(X, y)
-    with pytest.raises(CheckpointError, match=r"there is no folder .*nowhere"):
+    with pytest.raises(CheckpointError, match=r"the folder .*nowhere' does not exist"):
         sfit.feature_significance(model, X, y, checkpoint=tmp_path / "nowhere" / "run.sqlite")

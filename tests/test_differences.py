@@ -93,6 +93,7 @@ def base_side(prediction, y, *, loss="log_loss", part=None, numbers=None, signed
     """The base side on a tile that holds these classes or values."""
     task = "regression" if np.asarray(y).dtype.kind == "f" else "classification"
     evaluation = Evaluation(
+        rows=None,
         predictions=None,
         loss=choose_loss(loss, task),
         n_classes=2 if task == "classification" else 0,

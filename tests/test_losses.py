@@ -318,7 +318,7 @@ def test_no_rows_have_no_losses():
 def test_messages_about_losses_word_for_word():
     """What happened, at which of the user's rows, and what can be done."""
     assert message_of(failing) == (
-        "loss 'failing' failed on 2 rows from row 70 on: ZeroDivisionError: by nothing"
+        "loss 'failing' failed on 2 rows starting at row 70: ZeroDivisionError: by nothing"
     )
 
     def column(y, prediction):
@@ -355,7 +355,8 @@ def test_messages_about_losses_word_for_word():
 
     assert message_of(negative, (0.0, 2.0)) == (
         "loss 'negative' is below zero at 1 row(s); the first is row 71, where it is -2.0. With "
-        "beta > 0 the test asks for (1 - beta) times the base loss, which must shrink it: use a loss "
+        "beta > 0 the test compares with (1 - beta) times the base loss, which must not exceed it: use "
+        "a loss "
         "that is never negative, or beta=0."
     )
 
@@ -371,8 +372,8 @@ def test_messages_about_names_word_for_word():
     with pytest.raises(ArgumentError) as caught:
         choose_loss("poisson", "classification")
     assert str(caught.value) == (
-        "loss='poisson' is for regression, but the model is one of classification: use 'log_loss', "
-        "'brier', 'zero_one', or say what the model is with sfit.models.function_model(f, task=...)."
+        "loss='poisson' is for regression, but the model is for classification: use 'log_loss', "
+        "'brier', 'zero_one', or declare the model's task with sfit.models.function_model(f, task=...)."
     )
 
 

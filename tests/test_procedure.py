@@ -309,8 +309,8 @@ def test_a_costly_order_warns_with_the_number_of_sets(monkeypatch):
 
     assert warnings_of(plan_of("abc", max_order=1)) == []
     assert warnings_of(plan_of("abcd", max_order=1)) == [
-        "order 1 plans 4 sets of features, each up to one pass of the model over the rows: "
-        "n_partners=... tests only the likeliest."
+        "order 1 plans 4 sets of features, each of which may need predictions for all rows: "
+        "n_partners=... tests only the likeliest partners."
     ]
     monkeypatch.setattr(_procedure, "COSTLY_PLAN", 1_000)
     many = [f"x{j}" for j in range(1_001)]

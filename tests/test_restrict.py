@@ -240,11 +240,11 @@ def test_a_large_product_of_cells(name, monkeypatch):
     assert of_fast < sum(asked)
 
 
-def large_sides(model, X, y, *terms, n, room=10**7):
+def large_sides(model, X, y, *terms, n, budget=10**7):
     """The functions of some sides for n rows, if they were that many."""
     problem = pose(model, X, y)
     sides = [Reveal(frozenset(term)) for term in terms]
-    tables = make_cells(problem.view, problem.view.structure, problem.features, sides, n, room)
+    tables = make_cells(problem.view, problem.view.structure, problem.features, sides, n, budget)
     return [tables.get(side) for side in sides]
 
 
@@ -254,10 +254,10 @@ def test_the_trees_of_a_forest_hold_what_memory_allows(monkeypatch):
     [large, small] = large_sides(model, X, y, [0, 1], [4], n=20_000)
     assert isinstance(large, TreeByTree)
     assert isinstance(small, Cells)
-    [first, second] = large_sides(model, X, y, [0, 1], [0, 2], n=20_000, room=large.size)
+    [first, second] = large_sides(model, X, y, [0, 1], [0, 2], n=20_000, budget=large.size)
     assert first is not None
     assert second is None
-    assert large_sides(model, X, y, [0, 1], n=20_000, room=large.size - 1) == [None]
+    assert large_sides(model, X, y, [0, 1], n=20_000, budget=large.size - 1) == [None]
     # More cells in a tree than a fourth of the rows: the rows themselves are cheaper.
     assert large_sides(model, X, y, [0, 1, 2, 3], n=20_000) == [None]
     # The rows of one call: six columns in single precision.

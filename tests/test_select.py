@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfit._select import (
+    EMPTY_WINDOW,
     EVERYTHING,
     KEPT_VALUES,
     MERGED_VALUES,
-    NOTHING,
-    NOWHERE,
+    NO_RANKS,
     Window,
     bracket,
     bracket_by_sample,
@@ -133,7 +133,7 @@ def test_weights_stand_for_repeated_values(values, data, a, b):
 
 def test_nothing_that_is_looked_for_keeps_nothing():
     """Not even alive: a slice of the values would hold all of them."""
-    found = count(np.arange(5.0), NOWHERE)
+    found = count(np.arange(5.0), EMPTY_WINDOW)
     assert len(found.values) == 0
     assert found.values.base is None
     assert order_statistic(merge([found]), 3) is None
@@ -170,7 +170,7 @@ def test_nothing_to_judge_by_asks_for_everything():
     """There is nothing to bracket when values are few, or none, or no rank is wanted."""
     values = np.arange(5.0)
     assert bracket_by_sample(values, [3], 5, 1.0) == EVERYTHING
-    assert bracket(merge([NOTHING]), 0, [3], 5, 1.0) == EVERYTHING
+    assert bracket(merge([NO_RANKS]), 0, [3], 5, 1.0) == EVERYTHING
     assert bracket(merge([count(values, EVERYTHING)]), 5, [], 50, 1.0) == EVERYTHING
 
 
@@ -218,7 +218,7 @@ def test_merging_by_hand():
     once = count(np.array([2.0, 1.0]), EVERYTHING, np.array([1, 1]))
     assert says(merge([once])) == (EVERYTHING, 0, [1.0, 2.0], None)
     assert merge([left, weighed]).counts.dtype == np.int64
-    assert says(merge([NOTHING])) == (EVERYTHING, 0, [], None)
+    assert says(merge([NO_RANKS])) == (EVERYTHING, 0, [], None)
 
 
 def test_many_merged_values_are_counted():
@@ -256,7 +256,7 @@ def test_order_statistics_by_hand():
     assert order_statistics(counted, ranks) == found
     weighed = count(np.array([9.0, 2.0, 3.0, 1.0, 0.0]), window, np.array([1, 2, 1, 1, 1]))
     assert order_statistics(weighed, ranks) == found
-    assert order_statistics(NOTHING, [1]) == [None]
+    assert order_statistics(NO_RANKS, [1]) == [None]
     assert order_statistics(counted, []) == []
     np.testing.assert_array_equal(counted.values, [2.0, 3.0, 1.0, 2.0])
     assert str(order_statistics(count(np.array([-0.0, 0.0]), EVERYTHING), [1, 2])) == "[0.0, 0.0]"

@@ -284,14 +284,14 @@ def test_plans_that_make_no_sense_are_refused(call):
     [
         (
             4, 0.05,
-            ("4 rows are too few for anything to be significant at alpha=0.05: at least 5 are needed, "
-             "and several hundred to find anything but the strongest effects.",),
+            ("4 rows are too few for anything to be significant at alpha=0.05: use at least 5, and "
+             "several hundred to find anything but the strongest effects.",),
         ),
         (5, 0.05, ("5 rows are too few for an exact interval at alpha=0.05: it is infinite.",)),
         (6, 0.05, ()),
         (9, 0.001, (
-            "9 rows are too few for anything to be significant at alpha=0.001: at least 10 are "
-            "needed, and several hundred to find anything but the strongest effects.",
+            "9 rows are too few for anything to be significant at alpha=0.001: use at least 10, "
+            "and several hundred to find anything but the strongest effects.",
         )),
         (10, 0.001, ("10 rows are too few for an exact interval at alpha=0.001: it is infinite.",)),
         (11, 0.001, ()),
@@ -318,8 +318,8 @@ def test_plans_are_refused_word_for_word():
         (lambda: rows_needed(0.6, 0.3, 0.2), "power must lie between alpha = 0.3 and 1; got 0.2."),
         (
             lambda: rows_needed(0.50001),
-            "probability must be further above 0.5: at 0.50001 more than 1,000,000,000 rows would "
-            "be needed.",
+            "probability must be further above 0.5: 0.50001 would need more than 1,000,000,000 "
+            "rows.",
         ),
     ):
         with pytest.raises(ArgumentError) as caught:

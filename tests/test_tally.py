@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfit._contrast import Contrast, Evidence, Losses, Question, Reveal
-from sfit._select import EVERYTHING, NOT_LOOKED_FOR, NOTHING, NOWHERE, Window
+from sfit._select import EMPTY_WINDOW, EVERYTHING, NO_RANKS, SKIPPED, Window
 from sfit._sign_statistic import Focus, SignStatistic, _overdispersion
 from sfit._tally import Tally
 
@@ -78,8 +78,8 @@ def by_sorting(asked, base, full):
     )
 
 
-def everywhere(asked, losses, room):
-    return tally(asked, losses, (EVERYTHING, EVERYTHING), room)
+def everywhere(asked, losses, n_se):
+    return tally(asked, losses, (EVERYTHING, EVERYTHING), n_se)
 
 
 @given(PAIRS, CUTS, BETAS, st.sampled_from([0.05, 0.3]), st.sampled_from(["exact", "asymptotic"]))
@@ -156,11 +156,11 @@ def test_beta_max_is_not_looked_for_where_too_few_rows_improve():
     base, full = np.ones(10_000), np.full(10_000, 1.5)
     full[:4_000] = np.linspace(0.1, 0.9, 4_000)
     few = everywhere(asked, Losses(base, full, None), 4.0)
-    assert few.rho.window == NOWHERE
+    assert few.rho.window == EMPTY_WINDOW
     assert len(few.rho.values) == 0
     assert math.isnan(conclude(asked, merged(asked, [few], 4.0)).beta_max)
     full[: asked.ranks.critical - 1] = 0.25
-    assert everywhere(asked, Losses(base, full, None), 4.0).rho.window == NOWHERE
+    assert everywhere(asked, Losses(base, full, None), 4.0).rho.window == EMPTY_WINDOW
     full[: asked.ranks.critical] = 0.25
     enough = everywhere(asked, Losses(base, full, None), 4.0)
     assert enough.rho.window.low > 0
@@ -168,14 +168,14 @@ def test_beta_max_is_not_looked_for_where_too_few_rows_improve():
 
 
 def test_beta_max_is_looked_for_where_the_other_rows_may_improve():
-    """A part of the rows judges with room: 200 below the critical count are 4 errors of 50."""
+    """A part of the rows judges with n_se: 200 below the critical count are 4 errors of 50."""
     asked = question(20_000)
     critical = asked.ranks.critical / 2
     for short, looked_for in ((200, True), (201, False)):
         base, full = np.ones(10_000), np.full(10_000, 1.5)
         full[: math.ceil(critical) - short] = 0.25
         window = everywhere(asked, Losses(base, full, None), 4.0).rho.window
-        assert (window != NOWHERE) == looked_for
+        assert (window != EMPTY_WINDOW) == looked_for
         assert window.low > 0
 
 
@@ -197,8 +197,8 @@ def test_a_threshold_alone_is_the_one_of_the_whole_answer(pairs, cuts, alpha):
 def test_a_threshold_alone_is_not_looked_for_where_an_earlier_tile_saw_none():
     asked = question(12, only_beta_max=True)
     base, full = np.ones(6), np.full(6, 0.5)
-    short = tally(asked, Losses(base, full, None), (EVERYTHING, NOWHERE), 4.0)
-    assert short == (6, 6, 6, 6, NOTHING, NOT_LOOKED_FOR)
+    short = tally(asked, Losses(base, full, None), (EVERYTHING, EMPTY_WINDOW), 4.0)
+    assert short == (6, 6, 6, 6, NO_RANKS, SKIPPED)
     counted = tally(asked, Losses(base, full, np.full(6, 2)), (EVERYTHING, EVERYTHING), 4.0)
     assert conclude(asked, merged(asked, [counted], 4.0)).beta_max == 0.5
 
@@ -239,8 +239,8 @@ def test_rows_in_some_order_get_more_room():
         full = np.linspace(0, 2, 1_000) + 1 - n_positive / 500
         return everywhere(asked, Losses(np.ones(1_000), full, None), WIDE)
 
-    def width(room, *counts):
-        window = merged(asked, [half(count) for count in counts], room).delta.window
+    def width(n_se, *counts):
+        window = merged(asked, [half(count) for count in counts], n_se).delta.window
         return window.high - window.low
 
     alike = width(1.0, 500, 500)
@@ -267,7 +267,7 @@ def test_rows_in_some_order_get_more_room():
 )
 def test_how_much_more_tiles_differ_than_random_rows(tiles, expected):
     """Pearson's statistic over its degrees of freedom, at least 1."""
-    seen = [Tally(n, k, k, n, NOTHING, NOTHING) for k, n in tiles]
+    seen = [Tally(n, k, k, n, NO_RANKS, NO_RANKS) for k, n in tiles]
     assert _overdispersion(seen) == pytest.approx(expected)
 
 
@@ -276,7 +276,7 @@ def test_too_few_rows_for_the_level():
     asked = question(3)
     assert asked.wanted == ([2, 2], [])
     seen = everywhere(asked, Losses(np.ones(3), np.zeros(3), None), 4.0)
-    assert seen.rho is NOTHING
+    assert seen.rho is NO_RANKS
     answer = conclude(asked, merged(asked, [seen], 4.0))
     assert (answer.ci_low, answer.ci_high, answer.ci_lower) == (-math.inf, math.inf, -math.inf)
     assert (answer.n_positive, answer.statistic) == (3, 1.0)

@@ -128,7 +128,9 @@ def test_another_value_is_another_run(function, argument, tmp_path):
         # Whoever gives a key answers for the model.
         call["checkpoint_key"] = None
     function(**call)
-    with pytest.raises(CheckpointError, match=rf"is of another run: (.*; )?{what} was .* and is "):
+    with pytest.raises(
+        CheckpointError, match=rf"belongs to another run: (.*; )?{what} was .* and is "
+    ):
         function(**(call | {argument: value}))
 
 
@@ -152,7 +154,9 @@ def test_another_option_of_the_test_is_another_run(option, tmp_path):
     kept = {"checkpoint": tmp_path / "run.sqlite", "checkpoint_key": "one"}
     call = CALLS[sfit.feature_significance] | kept | {"beta": "auto", "alpha": 0.4}
     sfit.feature_significance(**call)
-    with pytest.raises(CheckpointError, match=rf"is of another run: (.*; )?{what} was .* and is "):
+    with pytest.raises(
+        CheckpointError, match=rf"belongs to another run: (.*; )?{what} was .* and is "
+    ):
         sfit.feature_significance(**call, test=sfit.SignTest(**{option: value}))
 
 

@@ -1,4 +1,4 @@
-"""Checks of plain arguments: each names the argument, what was received and what is allowed."""
+"""Checks of plain arguments: each error names the argument, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sfit._warn import warn_user
 from sfit.exceptions import ArgumentError
 
 MOST_JOBS = 10_000
-"""Workers beyond any cluster: joblib would try to start them all."""
+"""More workers than any cluster has; joblib would try to start them all."""
 MOST_SHOWN = 200
-"""Signs of a value that an error names."""
+"""Characters of a value that an error quotes."""
 MOST_SEED = 2**4096
-"""Seeds are written to results, and Python writes numbers of up to 4,300 digits only."""
+"""Results store the seed as text, and Python converts at most 4,300 digits."""
 
 
 def check_level(value: Any, argument: str) -> float:
-    """A level, or a share of the rows, lies strictly between 0 and 1."""
+    """Check a level or a share of the rows: strictly between 0 and 1."""
     number = as_number(value)
     if number is None or not 0 < number < 1:
         raise ArgumentError(f"{argument} must lie strictly between 0 and 1; got {shown(value)}.")
@@ -31,7 +31,7 @@ def check_level(value: Any, argument: str) -> float:
 
 
 def check_whole(value: Any, argument: str, *, optional: bool = False, most: int = 10**9) -> Any:
-    """A count is a whole number, at least 1; a number that no memory could hold is a slip."""
+    """Check a count: a whole number from 1 to `most`, beyond which it must be a mistake."""
     if optional and value is None:
         return None
     if not is_whole(value) or value < 1:
@@ -45,7 +45,7 @@ def check_whole(value: Any, argument: str, *, optional: bool = False, most: int 
 
 
 def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
-    """A choice is one of a few words."""
+    """Check that a value is one of the allowed choices."""
     if not any(
         value is choice or (isinstance(value, str) and value == choice) for choice in allowed
     ):
@@ -55,7 +55,7 @@ def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
 
 
 def check_unit(value: Any, argument: str) -> float:
-    """A beta or a probability lies between 0 and 1."""
+    """Check a beta or a probability: between 0 and 1."""
     number = as_number(value)
     if number is None or not 0 <= number <= 1:
         raise ArgumentError(f"{argument} must lie between 0 and 1; got {shown(value)}.")
@@ -63,7 +63,7 @@ def check_unit(value: Any, argument: str) -> float:
 
 
 def check_grid(grid: Any) -> tuple[float, ...]:
-    """Betas to choose from, in order."""
+    """The betas to choose from, sorted."""
     if isinstance(grid, str) or not is_iterable(grid):
         raise ArgumentError(f"grid must hold betas between 0 and 1; got {shown(grid)}.")
     betas = tuple(sorted(check_unit(beta, "grid") for beta in grid))
@@ -73,7 +73,7 @@ def check_grid(grid: Any) -> tuple[float, ...]:
 
 
 def check_betas(beta: Any, max_order: int) -> tuple[float, ...] | None:
-    """One beta per order; None stands for "auto"."""
+    """One beta per order; None for "auto"."""
     if isinstance(beta, str):
         if beta == "auto":
             return None
@@ -90,7 +90,7 @@ def check_betas(beta: Any, max_order: int) -> tuple[float, ...] | None:
 
 
 def check_at_least_zero(value: Any, argument: str) -> float:
-    """A spread is a finite number, not below zero."""
+    """Check a spread: finite and not negative."""
     number = as_number(value)
     if number is None or not 0 <= number <= sys.float_info.max:
         raise ArgumentError(
@@ -100,14 +100,14 @@ def check_at_least_zero(value: Any, argument: str) -> float:
 
 
 def check_flag(value: Any, argument: str) -> bool:
-    """A flag is True or False, and not a word that happens to be true."""
+    """Check a flag: True or False, not just a truthy value."""
     if not isinstance(value, bool | np.bool_):
         raise ArgumentError(f"{argument} must be True or False; got {value!r}.")
     return bool(value)
 
 
 def check_jobs(value: Any, argument: str = "n_jobs") -> None:
-    """A number of joblib workers: not 0, which joblib refuses late; below 0 counts from all."""
+    """Check a number of joblib workers: not 0, which joblib refuses late; -1 means all cores."""
     if value is not None and (not is_whole(value) or value == 0):
         raise ArgumentError(
             f"{argument} must be None or a whole number other than 0 (-1: all cores); got "
@@ -120,13 +120,13 @@ def check_jobs(value: Any, argument: str = "n_jobs") -> None:
 
 
 def check_callable(value: Any, argument: str) -> None:
-    """A function, or None."""
+    """Check a callable or None."""
     if value is not None and not callable(value):
         raise ArgumentError(f"{argument} must be callable, or None; got {value!r}.")
 
 
 def check_validation(validation: Any) -> tuple[Any, Any]:
-    """Validation rows come as a pair (X, y)."""
+    """Check that validation rows are a pair (X, y)."""
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         raise ArgumentError(
             f"validation must be a pair (X, y) of rows; got {type(validation).__name__}."
@@ -135,31 +135,31 @@ def check_validation(validation: Any) -> tuple[Any, Any]:
 
 
 def warn_of_order(X: Any, values: Any, argument: str, rows: str = "X") -> None:
-    """Rows are matched by position, as scikit-learn does; an index that says otherwise is told."""
+    """Warn if two indexes hold the same labels in another order: rows are matched by position."""
     if not isinstance(X, pd.DataFrame) or not isinstance(values, pd.Series | pd.DataFrame):
         return
-    theirs, own = X.index, values.index
-    if len(theirs) != len(own) or theirs.equals(own):
+    row_index, value_index = X.index, values.index
+    if len(row_index) != len(value_index) or row_index.equals(value_index):
         return
     try:
-        same = theirs.sort_values().equals(own.sort_values())
+        same = row_index.sort_values().equals(value_index.sort_values())
     except TypeError:
-        return  # labels of several kinds have no order
+        return  # labels of mixed types have no order
     if same:
         warn_user(
             f"{argument} and {rows} have the same index in another order; rows are matched by "
-            f"position: use {argument}.loc[{rows}.index] where the labels count."
+            f"position: pass {argument}.loc[{rows}.index] to match them by label."
         )
 
 
 def as_seed(random_state: Any) -> int:
-    """A seed that can be written down, from whatever the user gave."""
+    """A whole-number seed from any accepted `random_state`."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if is_whole(random_state):
         if not 0 <= random_state < MOST_SEED:
             raise ArgumentError(
-                f"random_state must not be negative or beyond 2**4096; got {shown(random_state)}."
+                f"random_state must not be negative or above 2**4096; got {shown(random_state)}."
             )
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
@@ -172,15 +172,15 @@ def as_seed(random_state: Any) -> int:
 
 
 def is_iterable(value: Any) -> TypeGuard[Iterable[Any]]:
-    """Whether there are items to go through; an array without dimensions only claims so."""
+    """Whether a value can be iterated; a zero-dimensional array only claims so."""
     return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
 
 
 def shown(value: Any) -> str:
-    """A value as an error names it."""
+    """A value as an error quotes it."""
     try:
         text = repr(value)
-    except ValueError:  # Python does not write out numbers of thousands of digits
+    except ValueError:  # Python does not convert numbers of thousands of digits
         return "a number of thousands of digits"
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
@@ -190,12 +190,12 @@ def _counted(value: Any) -> str:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is a whole number; to NumPy, a span of time is one."""
+    """Whether a value is a whole number; NumPy counts timedelta64 as one."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.timedelta64)
 
 
 def as_number(value: Any) -> float | None:
-    """A real number in double precision, which SciPy computes with; None for anything else."""
+    """A real number in double precision, as SciPy uses; None for anything else."""
     if not is_whole(value) and not isinstance(value, float | np.floating):
         return None
     try:

@@ -1,9 +1,9 @@
-"""beta from the data: the smallest at which random models find no more than chance (section 2.2).
+"""Choose beta: the smallest at which tests of random models reject at most by chance (section 2.2).
 
-With the same random models at every beta, a test of theirs rejects exactly while beta is below its
-threshold, the c-th largest relative improvement (c: the critical count). One selection per model
-and feature gives the rejection rate as an exact step function of beta: no grid, and no second
-prediction.
+The same random models serve every beta, so each test rejects exactly while beta is below its
+threshold, the c-th largest relative improvement (c: the critical count). One order statistic per
+model and feature gives the rejection rate as an exact step function of beta, without a grid or a
+second prediction.
 """
 
 from __future__ import annotations
@@ -60,46 +60,48 @@ def choose_beta(
     checkpoint_key: str | None = None,
     random_state: Any = None,
 ) -> BetaChoice:
-    r"""Choose beta by model randomisation: random models should find nothing.
+    r"""Choose beta by model randomisation: for random models, no feature should be significant.
+
+    The result is the smallest beta at which tests of random models reject less often than alpha.
 
     Parameters
     ----------
     model : object
-        The fitted model, as for `feature_significance`; it is never changed.
-    X, y : rows and what was observed
-        Validation rows: not those that are tested later.
+        The fitted model, as for `feature_significance`; sfit never modifies it.
+    X, y : rows and observed target
+        Validation rows. Do not use them for the tests afterwards.
     alpha : float, default=0.05
-        The share of rejections among the tests of random models must stay below it.
+        Upper bound of the share of rejections among the tests of random models.
     n_models : int, default=20
         Number of random models.
     grid : sequence of floats, optional
-        Betas to choose from, such as the paper's ``np.logspace(-6, -1, 6)``. By default the exact
-        smallest sufficient beta.
+        Betas to choose from, such as the paper's ``np.logspace(-6, -1, 6)``. By default, the exact
+        smallest sufficient beta is computed.
     max_beta : float, default=0.1
-        A larger beta is not accepted: then there is an error that shows the curve.
+        Largest acceptable beta. If a larger one is needed, an error reports the rejection curve.
     random_model : callable, optional
-        ``rng -> model``, for instance a refit on shuffled `y`. By default copies of the model with
-        random parameters: networks and linear models get Glorot-normal weights and zero biases,
-        trees keep their splits and have their leaf values permuted.
+        ``rng -> model``, for instance a refit on shuffled `y`. By default, copies of the model with
+        random parameters: networks and linear models get Glorot-normal weights and zero biases;
+        trees keep their splits, and their leaf values are permuted.
     features, loss, reference, groups, always_on, fast : as in `feature_significance`
-        What is tested, and how.
+        What to test, and how.
     n_jobs : int, optional
         Number of joblib workers.
     progress : bool, default=False
         Show a progress bar per random model.
     checkpoint, checkpoint_key : as in `feature_significance`
-        A file to go on from, where a run was killed.
+        SQLite file from which an interrupted run resumes.
     random_state : int or Generator, optional
-        What the random models are drawn with; the seed is recorded in the result.
+        Seed of the random models; the result records it.
 
     Returns
     -------
     BetaChoice
-        With `.beta`, `.curve` and `.plot()`.
+        The chosen `.beta`, the rejection rates `.curve`, and `.plot()`.
 
     Notes
     -----
-    Section 2.2 of the paper, without its grid. Of N tests at most
+    This is the calibration of section 2.2 of the paper, without a grid. Of N tests, at most
     :math:`\lceil \alpha N \rceil - 1` may reject. A test rejects while beta is below the c-th
     largest :math:`\rho_i = 1 - L_i(\{j\}) / L_i(\{\})`, so beta is the
     :math:`\lceil \alpha N \rceil`-th largest of these thresholds, or 0 if that is negative. On
@@ -127,11 +129,11 @@ def choose_beta(
 def choose_for(
     request: Request, problem: Problem, validation: Problem | None, session: Session
 ) -> tuple[BetaChoice, Problem]:
-    """Choose beta for a test: the choice, and the rows that are left to test."""
+    """Choose beta for a test; return the choice and the rows left to test."""
     seed = session.seed(request.random_state)
     if validation is None:
         validation, problem = set_aside(problem, request.test.validation_fraction, seed)
-    asked = BetaRequest(
+    beta_request = BetaRequest(
         **{one.name: getattr(request, one.name) for one in fields(Subject)},
         alpha=request.alpha,
         n_models=N_MODELS,
@@ -141,11 +143,11 @@ def choose_for(
         fast=request.fast,
         random_state=seed,
     )
-    return choose_on(validation, asked, session), problem
+    return choose_on(validation, beta_request, session), problem
 
 
 def choose_on(problem: Problem, request: BetaRequest, session: Session) -> BetaChoice:
-    """Choose beta on the rows of a problem that is posed already."""
+    """Choose beta on all rows of a prepared problem."""
     seed = session.seed(request.random_state)
     problem = replace(problem, rows=problem.rows.undivided())
     n = len(problem.rows)
@@ -170,25 +172,25 @@ def choose_on(problem: Problem, request: BetaRequest, session: Session) -> BetaC
 
 
 def _no_beta(choice: BetaChoice, max_beta: float) -> str:
-    """The message that no beta is sufficient, with the curve."""
+    """Error message: no beta suffices, with the rejection curve."""
     betas = {0.0, max_beta, *(b for b in np.logspace(-6, -1, 6) if b < max_beta)}
     curve = ", ".join(f"{choice.rate(b):.3f} at {b:.3g}" for b in sorted(betas))
     return (
         f"no beta up to max_beta={max_beta:g} keeps the share of rejections of {choice.n_models} "
-        f"random models below alpha={choice.alpha:g}; it is {curve}. "
+        f"random models below alpha={choice.alpha:g}; the share is {curve}. "
         + (f"The smallest sufficient beta is {choice.beta:.3g}. " if choice.grid is None else "")
-        + "Raise max_beta in sfit.choose_beta and test with the beta that it returns, or with "
-        "a number of your own; or use more validation rows, or another random_model."
+        + "Raise max_beta in sfit.choose_beta and test with the beta it returns, or pass a number "
+        "as beta; or use more validation rows, or another random_model."
     )
 
 
 def smallest_sufficient(
     thresholds: Array, alpha: float, grid: tuple[float, ...] | None = None
 ) -> float:
-    """Smallest beta at which fewer than alpha of the tests reject; infinite if none of the grid is.
+    """Smallest beta at which a share below alpha of the tests rejects; infinite beyond the grid.
 
-    A test rejects while beta < its threshold. The count is settled in rational arithmetic, with
-    alpha as it is written: 7 of 140 tests are not below 0.05.
+    A test rejects while beta < its threshold. The allowed count is computed in rational arithmetic
+    from the decimal digits of alpha: 7 of 140 tests are not below 0.05.
     """
     allowed = math.ceil(Fraction(repr(float(alpha))) * len(thresholds)) - 1
     exact = max(0.0, float(np.sort(thresholds)[::-1][allowed]))
@@ -198,14 +200,14 @@ def smallest_sufficient(
 
 
 def set_aside(problem: Problem, fraction: float, seed: int) -> tuple[Problem, Problem]:
-    """Split the rows at random: some to choose beta on, the others to test."""
+    """Split the rows at random into rows for choosing beta and rows to test."""
     n = len(problem.rows)
     shuffled = np.random.default_rng([seed, 1]).permutation(n)
     first = round(fraction * n)
     if not 0 < first < n:
         raise DataError(f"{n} rows cannot be split into validation and test rows.")
     held_out, tested = (
-        problem.subset(np.sort(numbers)) for numbers in (shuffled[:first], shuffled[first:])
+        problem.subset(np.sort(row_ids)) for row_ids in (shuffled[:first], shuffled[first:])
     )
     sizes = tested.rows.sizes()
     if 0 in sizes:
@@ -232,13 +234,13 @@ def _random_problems(
 def _thresholds(
     problem: Problem, request: BetaRequest, session: Session, label: str
 ) -> tuple[float, ...]:
-    """For each feature, the beta from which on it is no longer significant; 0 if it never is."""
+    """For each feature, the smallest beta at which it is not significant (possibly 0)."""
     if session.checkpoint is not None:
         confirm(session.checkpoint, problem, label)
     nothing, n = Reveal(frozenset()), len(problem.rows)
     terms = [frozenset({feature}) for feature in range(len(problem.features.names))]
     questions = [Question(Contrast(term, nothing, Reveal(term)), 0, n) for term in terms]
-    # At some beta above 0 these losses will be scaled: they must not be negative.
+    # A beta above 0 scales these losses, so they must not be negative.
     evaluation = replace(problem.evaluation(request.fast, session.warn), nonnegative=True)
     statistic = SignStatistic(request.alpha, only_beta_max=True)
     evidence = measure(evaluation, questions, label, statistic=statistic, session=session)

@@ -1,4 +1,4 @@
-"""How many threads linear algebra may take, for a while."""
+"""Limit the threads of linear algebra for a while."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from threading import Lock
 from threadpoolctl import ThreadpoolController
 
 _LOCK = Lock()
-_inside = 0
-"""How many are in `blas_threads` now."""
+_n_active = 0
+"""Number of threads currently inside `blas_threads`."""
 _undo = ExitStack()
-"""What lifts the limit when the last of them has left."""
+"""Lifts the limit when the last of them leaves."""
 
 
 @contextmanager
 def blas_threads(limit: int) -> Iterator[None]:
-    """Let linear algebra take so many threads, unless it is limited already.
+    """Limit linear algebra to `limit` threads, unless a limit is active already.
 
-    Several threads of Python may ask for it at a time. The limit of the first holds, and the last
-    to leave lifts it: if each restored what it found, the limit of one could stay for good.
+    Several Python threads may enter at once. The first sets the limit and the last to leave lifts
+    it: if each restored the previous state, one thread's limit could stay for good.
     """
-    global _inside
+    global _n_active
     with _LOCK:
-        if not _inside:
+        if not _n_active:
             _undo.enter_context(_controller().limit(limits=limit))
-        _inside += 1
+        _n_active += 1
     try:
         yield
     finally:
         with _LOCK:
-            _inside -= 1
-            if not _inside:
+            _n_active -= 1
+            if not _n_active:
                 _undo.close()
 
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Looking for the libraries takes 2 ms; those that matter come with NumPy and SciPy."""
+    """Cached: finding the libraries takes 2 ms. The relevant ones load with NumPy and SciPy."""
     return ThreadpoolController().select(user_api="blas")

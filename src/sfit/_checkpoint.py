@@ -1,9 +1,9 @@
-"""Finished work in one SQLite file, to continue a killed run where it stopped.
+"""Finished work in one SQLite file, from which an interrupted run resumes.
 
 The file holds the identity of the run (a description of model, data and settings) and the packed
-tallies of finished tiles. Each entry carries a digest of the identity, of its own key and of its
-data: an entry that was damaged, moved to another key or written by another run is never used. The
-file holds no pickles: reading it executes nothing.
+tallies of finished tiles. Each entry carries a digest of the identity, its key and its data, so an
+entry that was damaged, moved to another key or written by another run is never used. The file holds
+no pickles: reading it executes no code.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ FORMAT_ROW, DIGEST_ROW = "format of the checkpoint", "digest of these rows"
 """Rows of the table `about` that describe the table itself."""
 
 UNWRITABLE = {"CANTOPEN", "FULL", "IOERR", "PERM", "READONLY", "BUSY", "LOCKED", "NOLFS"}
-"""What SQLite reports where the file is in order, but cannot be read or written."""
+"""SQLite errors that mean the file is intact, but cannot be read or written."""
 
 DAMAGED = (sqlite3.Error, ValueError, TypeError, LookupError, OverflowError, MemoryError)
-"""What reading a damaged file may raise."""
+"""Exceptions that reading a damaged file may raise."""
 
 Value = TypeVar("Value")
 
 
 class Checkpoint:
-    """An open checkpoint file; `put` is final once `commit` returns."""
+    """An open checkpoint file; entries are durable once `commit` returns."""
 
     def __init__(self, path: Any, about: Mapping[str, str]):
         self.path = Path(path)
@@ -43,10 +43,9 @@ class Checkpoint:
             self.file = sqlite3.connect(self.path, isolation_level="DEFERRED")
         except sqlite3.Error as error:
             raise self._explained(error) from error
-        except ValueError as error:  # a null byte, or half a character
+        except ValueError as error:  # a null byte, or a lone surrogate
             raise CheckpointError(
-                f"checkpoint {str(self.path)!r} is no name that a file can have ({error}): choose "
-                "another."
+                f"checkpoint {str(self.path)!r} is not a valid file name ({error}): choose another."
             ) from error
         try:
             with self._reading():
@@ -56,14 +55,14 @@ class Checkpoint:
             raise
 
     def _open(self, about: Mapping[str, str]) -> None:
-        # Damaged text need not be text in any encoding.
+        # Damaged text may be invalid in any encoding, so read bytes.
         self.file.text_factory = bytes
         # Write-ahead logging: a power cut loses at most the last commits, never the file.
         self.file.execute("PRAGMA journal_mode = WAL")
-        known = {name for (name,) in self.file.execute("SELECT name FROM sqlite_master")}
-        if known and not {b"about", b"finished"} <= known:
+        tables = {name for (name,) in self.file.execute("SELECT name FROM sqlite_master")}
+        if tables and not {b"about", b"finished"} <= tables:
             raise CheckpointError(
-                f"checkpoint {str(self.path)!r} is a database of something else, or is damaged: "
+                f"checkpoint {str(self.path)!r} is another kind of database, or is damaged: "
                 "choose another file."
             )
         self.file.execute("CREATE TABLE IF NOT EXISTS about (what TEXT PRIMARY KEY, is_ TEXT)")
@@ -82,22 +81,22 @@ class Checkpoint:
             return
         digest = stored.pop(DIGEST_ROW, None)
         if stored.get(FORMAT_ROW) == FORMAT and digest != _digest(stored).hex():
-            raise self._damaged("the description of its run has changed")
+            raise self._damaged("the stored description of the run was altered")
         differ = [what for what in {**stored, **about} if stored.get(what) != about.get(what)]
         if differ:
-            told = "; ".join(
+            changes = "; ".join(
                 f"{what} was {_short(stored.get(what))} and is {_short(about.get(what))}"
                 for what in differ
             )
             raise CheckpointError(
-                f"checkpoint {str(self.path)!r} is of another run: {told}. Choose another file, or "
-                "delete this one to start anew."
+                f"checkpoint {str(self.path)!r} belongs to another run: {changes}. Choose another "
+                "file, or delete this one to start over."
             )
 
     def get(
         self, stage: str, tile: int, task: int, decode: Callable[[bytes], Value]
     ) -> Value | None:
-        """What was finished, if it was, decoded from its bytes."""
+        """A finished entry, decoded from its bytes; None if there is none."""
         with self._reading():
             row = self.file.execute(
                 "SELECT data, digest FROM finished WHERE stage = ? AND tile = ? AND task = ?",
@@ -119,30 +118,30 @@ class Checkpoint:
             )
 
     def commit(self) -> None:
-        """Make what was put safe."""
+        """Make all entries put so far durable."""
         with self._reading():
             self.file.commit()
 
     def first_drawn(self, name: str, value: int) -> int:
-        """The number that was drawn when the run began; `value`, where it begins now.
+        """The number drawn when the run first started; `value` if it starts now.
 
-        It becomes a part of the run's identity: where it was lost, what was computed with it must
-        not be continued with another.
+        It becomes part of the run's identity: if the number is lost, entries computed with it must
+        not be combined with those of another.
         """
-        known = self.get(name, 0, 0, int)
-        if known is None:
-            known = value
+        drawn = self.get(name, 0, 0, int)
+        if drawn is None:
+            drawn = value
             self.put(name, 0, 0, str(value).encode())
             self.commit()
-        self.identity = _digest({"identity": self.identity.hex(), name: str(known)})
-        return known
+        self.identity = _digest({"identity": self.identity.hex(), name: str(drawn)})
+        return drawn
 
     def close(self) -> None:
-        """Close the file; what was not committed is lost."""
+        """Close the file; entries not committed are lost."""
         self.file.close()
 
     def _seal(self, stage: str, tile: int, task: int, data: bytes) -> bytes:
-        """A digest of an entry that holds for this run and this key only."""
+        """A digest of an entry, valid only for this run and this key."""
         digest = blake2b(
             json.dumps([stage, tile, task]).encode(), key=self.identity, digest_size=16
         )
@@ -151,7 +150,7 @@ class Checkpoint:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Turn whatever a damaged or unwritable file raises into what the user can do."""
+        """Turn the exceptions of a damaged or unwritable file into errors with a remedy."""
         try:
             yield
         except CheckpointError:
@@ -165,10 +164,10 @@ class Checkpoint:
             return self._damaged(str(error))
         folder = Path(self.path).absolute().parent
         remedy = (
-            "make room, or choose a file that can be written. What was finished before is "
-            "kept; run again to go on from there."
+            "free disk space, or choose a writable file. Finished work is kept; run the same call "
+            "again to resume."
             if folder.is_dir()
-            else f"there is no folder {str(folder)!r}."
+            else f"the folder {str(folder)!r} does not exist."
         )
         return CheckpointError(
             f"checkpoint {str(self.path)!r} cannot be written or read ({error}): {remedy}"
@@ -176,22 +175,22 @@ class Checkpoint:
 
     def _damaged(self, what: str) -> CheckpointError:
         return CheckpointError(
-            f"checkpoint {str(self.path)!r} is damaged, or no checkpoint ({what}): delete it to "
-            "start anew."
+            f"checkpoint {str(self.path)!r} is damaged, or not a checkpoint ({what}): delete it "
+            "to start over."
         )
 
 
 def _digest(about: Mapping[str, str]) -> bytes:
-    """A digest of everything that a run is known by."""
+    """A digest of everything that identifies a run."""
     return blake2b(json.dumps(sorted(about.items())).encode(), digest_size=32).digest()
 
 
 def _text(stored: Any) -> str:
-    """A text of the file; damage to it shows in the digest."""
+    """Stored text; the digest detects damage to it."""
     return stored.decode(errors="replace") if isinstance(stored, bytes) else repr(stored)
 
 
 def _short(text: str | None) -> str:
     if text is None:
-        return "not there"
+        return "missing"
     return text if len(text) <= 60 else text[:57] + "..."

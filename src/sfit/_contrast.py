@@ -1,11 +1,11 @@
 """The one idea: every test compares, row by row, the losses of two sides.
 
-A *term* is a set of features. To *reveal* a term is to show the model the rows with the features of
-the term as observed and every other feature frozen at its reference value. A contrast is
+A *term* is a set of features. To *reveal* a term is to predict rows in which the features of the
+term are as observed and every other feature is frozen at its reference value. A contrast is
 
     delta_i = (1 - beta) * loss_i(base side) - loss_i(full side)          (section 2.1)
 
-and everything that is reported about it comes from `delta` and from
+and everything reported about it follows from `delta` and from
 
     rho_i = (loss_i(base) - loss_i(full)) / loss_i(base),
 
@@ -28,35 +28,35 @@ Arithmetic = Literal["model", "polyline", "update"]
 
 @dataclass(frozen=True)
 class Reveal:
-    """The fitted model, with the features of `shown` as observed and the others frozen."""
+    """The fitted model with the features in `shown` revealed and all others frozen."""
 
     shown: Term
     arithmetic: Arithmetic = "model"
-    """The model's own, or that of a route which computes it anew, in other steps. Both sides of a
-    contrast share it, so that rounding cannot tell them apart.
+    """The model's own arithmetic, or that of a route that recomputes the model in different steps.
+    Both sides of a contrast share it, so they cannot differ by rounding alone.
     """
 
     def visible(self, everything: Term) -> Term:
-        """The features that this side can see."""
+        """The features that this side reveals."""
         return self.shown
 
     def identity(self) -> tuple[Any, ...]:
-        """What tells this side from others, the same in every process."""
+        """Identifies this side in a checkpoint; the same in every process."""
         return sorted(self.shown), self.arithmetic
 
 
 @dataclass(frozen=True)
 class Refit:
-    """A model fitted anew without one feature (LOCO, Lei et al. 2018)."""
+    """The model refitted without one feature (LOCO, Lei et al. 2018)."""
 
     without: int
 
     def visible(self, everything: Term) -> Term:
-        """The features that this side can see."""
+        """The features that this side reveals."""
         return everything - {self.without}
 
     def identity(self) -> tuple[Any, ...]:
-        """What tells this side from others, the same in every process."""
+        """Identifies this side in a checkpoint; the same in every process."""
         return (self.without,)
 
 
@@ -65,7 +65,7 @@ Side = Reveal | Refit
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two sides to compare, to see whether `full` beats `base` by more than beta."""
+    """Two sides to compare: whether `full` improves on `base` by more than beta."""
 
     term: Term
     base: Side
@@ -76,7 +76,7 @@ class Contrast:
 
 
 class Question(NamedTuple):
-    """A contrast, asked of one part of the rows."""
+    """A contrast, evaluated on one part of the rows."""
 
     contrast: Contrast
     part: int
@@ -85,7 +85,7 @@ class Question(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Losses of two sides; one entry per row, or per distinct pair with its number of rows."""
+    """Losses of two sides: one entry per row, or per distinct pair with its row count."""
 
     base: Array
     full: Array
@@ -94,15 +94,15 @@ class Losses(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What all rows say about a contrast: everything that is ever reported comes from here.
+    """The result of a contrast over all rows; everything reported about it comes from here.
 
-    The median and the ends of its interval are not numbers where beta_max alone was asked for.
+    The median and its interval are NaN if only beta_max was computed.
     """
 
     n: int
     n_positive: int
     n_improvable: int
-    """Rows whose base loss leaves anything to improve; no other row can count as positive."""
+    """Rows with a nonzero base loss; no other row can count as positive."""
     statistic: float
     ci_low: float
     ci_high: float
@@ -114,11 +114,11 @@ def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:
     """Rows whose two predictions differ by no more than rounding, in every raw output.
 
     `unit` is the rounding unit of the model's float type and `noise` the largest difference seen
-    between predicting rows one at a time and in a batch. Without this a feature that the model
-    ignores can look significant, because its base is one row, predicted alone.
+    between predicting rows one at a time and in a batch. Without this rule, a feature that the
+    model ignores can appear significant, because its base is a single row, predicted alone.
     """
     gap = np.abs(a - b)
-    # Mostly all rows are further apart than the largest prediction would allow.
+    # Usually all rows differ by more than the tolerance of the largest prediction.
     most = np.abs(a).max(initial=0.0) + gap.max(initial=0.0)
     if (gap > rounding(most, unit, noise)).all():
         return np.zeros(len(gap), dtype=bool)
@@ -127,15 +127,15 @@ def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:
 
 
 def rounding(size: Any, unit: float, noise: float) -> Any:
-    """How far two predictions of some size may be apart, and be the same."""
+    """The tolerance within which two predictions of a given size count as equal."""
     return np.maximum(8 * unit * size, 4 * noise)
 
 
 def relative_improvement(base: Array, full: Array) -> Array:
-    """rho, one number per row; minus infinity where there was no loss to improve on.
+    """rho, one number per row; minus infinity if the base loss is 0 and cannot improve.
 
-    Losses below zero are only admitted at beta = 0, where all that matters is the sign of
-    base - full; dividing by the size of the base loss keeps it.
+    Negative losses are admitted only at beta = 0, where only the sign of base - full matters;
+    dividing by the absolute base loss preserves it.
     """
     rho = np.asarray(base - full)
     if base.min(initial=np.inf) > 0:
@@ -150,7 +150,7 @@ def relative_improvement(base: Array, full: Array) -> Array:
 
 
 def delta(base: Array, full: Array, positive: Array, beta: float) -> Array:
-    """Loss differences, positive exactly where rho > beta (rounding must not disagree)."""
+    """Loss differences, positive exactly where rho > beta, despite rounding."""
     difference = (1 - beta) * base
     difference -= full
     wrong = positive != (difference > 0)

@@ -1,7 +1,7 @@
-"""From the predictions of two sides to losses that can be compared: row by row, or all at once.
+"""From the predictions of two sides to comparable losses: row by row, or counted.
 
-Where both sides take few values and the target is a class, the losses take one value per (cell,
-class): these are counted, and no row is looked at twice.
+If both sides take few values and the target is a class, the losses take one value per (cell,
+class). Rows are then only counted, once per combination.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Evaluation:
     """How the losses of two sides are computed and compared."""
 
     rows: Rows
-    """The rows that predictions are made for, and remembered for."""
+    """The rows to predict; cached predictions belong to them."""
     predictions: SidePredictions
     loss: Loss
     n_classes: int
@@ -35,20 +35,20 @@ class Evaluation:
     unit: float
     """Rounding unit of the model's float type."""
     noise: float
-    """What the model's own arithmetic can change in a prediction; see `rounding_noise`."""
+    """Variation of a prediction from the model's own arithmetic; see `rounding_noise`."""
     nonnegative: bool = False
-    """Whether losses below zero are refused even where beta is 0."""
+    """Whether negative losses are refused even at beta = 0."""
 
     def prepare(
         self, contrasts: Sequence[Contrast], warn: Callable[[str], None]
     ) -> tuple[str, list[Contrast]]:
-        """Choose the route of some contrasts: its name, and the contrasts that it predicts."""
+        """Choose the route of some contrasts; return its name and the contrasts it predicts."""
         precision = Precision(self.unit, self.noise, len(self.rows))
         return self.predictions.prepare(contrasts, self.rows.first, precision, warn)
 
 
 class Base:
-    """The base side on one tile; its predictions and losses by row are computed once, if at all."""
+    """The base side on one tile; its predictions and losses by row are computed at most once."""
 
     def __init__(self, evaluation: Evaluation, tile: Tile, prediction: Prediction, signed: bool):
         self.evaluation = evaluation
@@ -59,7 +59,7 @@ class Base:
     def against(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
         """Losses of the base and of a full side, for each of some parts of the rows."""
         n_losses = _n_pairs(self.prediction, full) * self.evaluation.n_classes
-        # A table skips the checks of losses: none but those of our own can do without.
+        # A table skips the checks of losses, so only built-in losses may use it.
         if self.evaluation.loss.task == "classification" and n_losses <= len(self.tile):
             return self._counted(full, parts)
         return self._row_by_row(full, parts)
@@ -67,19 +67,19 @@ class Base:
     def losses_by_row(self, full: Prediction) -> Losses:
         """Losses of the base and of a full side, one entry for every row of the tile.
 
-        Where two predictions differ by rounding only, the full side is set to the base.
+        If two predictions differ only by rounding, the full side is set to the base.
         """
         if self.prediction.is_constant:
-            # Each distinct value is compared once, for all rows that have it.
+            # Compare each distinct value once for all its rows.
             base = self.prediction.values
         else:
             base, full = self._predicted, Prediction(full.by_row(), None, full.n_rows)
         same = self._same(base, full.values)
         n_same = np.count_nonzero(same)
         if n_same == len(same):
-            # Nothing changes for a feature that the model ignores: the very same losses say so.
+            # The model ignores this feature: return the identical array, which callers recognise.
             return Losses(self._base_losses, self._base_losses, None)
-        # Whether another row is the same must not decide the type that losses are computed in.
+        # The dtype in which losses are computed must not depend on other rows.
         values = full.values.astype(np.result_type(base, full.values), copy=False)
         if n_same:
             values = np.where(_like(same, values), base, values)
@@ -106,9 +106,9 @@ class Base:
             if self.tile.part is None:
                 yield everywhere
             else:
-                own = self.tile.part == part
-                of_part = base[own]
-                yield Losses(of_part, of_part if losses is base else losses[own], None)
+                mask = self.tile.part == part
+                of_part = base[mask]
+                yield Losses(of_part, of_part if losses is base else losses[mask], None)
 
     def _counted(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
         """Both sides take few values: count the rows of each (full cell, base cell, class)."""
@@ -133,12 +133,12 @@ class Base:
 
 
 def _like(mask: Array, values: Array) -> Array:
-    """A mask of rows, in the shape of values that may have several outputs."""
+    """A row mask that broadcasts over values with one or several outputs."""
     return mask if values.ndim == 1 else mask[:, None]
 
 
 def _n_pairs(base: Prediction, full: Prediction) -> float:
-    """Number of distinct pairs of predictions; infinite where a side has one per row."""
+    """Number of distinct pairs of predictions; infinite if a side has one per row."""
     for side in (base, full):
         if side.codes is None and not side.is_constant:
             return np.inf

@@ -1,7 +1,7 @@
-"""From questions to evidence: map tiles over workers, merge small tallies in tile order.
+"""From questions to evidence: distribute tiles over workers, merge their tallies in tile order.
 
-A task answers the questions that share a base on one tile. How questions fall into tasks depends on
-the questions alone, so results do not depend on the number or kind of workers.
+A task answers the questions that share a base on one tile. The division into tasks depends only on
+the questions, so results do not depend on the number or kind of workers.
 """
 
 from __future__ import annotations
@@ -24,46 +24,46 @@ from sfit._session import Session
 from sfit.rows import Tile, TileRun
 
 TASK_QUESTIONS = 16
-"""Questions of one base that a task answers together."""
+"""Largest number of questions of one base per task."""
 
 NARROWED_TILES = 4
 """From this many tiles on, their merged tally narrows the focus; merging fewer does not pay."""
 
 KEPT_BYTES = 16 * 2**20
-"""Size of the block that teaches malloc to keep freed memory; see `_keep_memory`."""
+"""Size of the block that raises malloc's trim threshold; see `_keep_memory`."""
 
 
 class Statistic(Protocol):
     """Turns the losses of a contrast into evidence: tally tiles, merge, conclude.
 
-    A focus says what a tally must keep. It narrows as tiles are seen, and only saves memory: the
-    evidence does not depend on it. A statistic that keeps everything returns None.
+    A focus limits what a tally must keep. It narrows as tiles are processed and only saves memory:
+    the evidence does not depend on it. The focus of a statistic that keeps everything is None.
     """
 
     def start(self, attempt: int) -> Any:
-        """The focus of the first tile; `attempt` counts the passes that were inconclusive."""
+        """The focus of the first tile; `attempt` counts inconclusive passes."""
 
     def tally(self, question: Question, losses: Losses, focus: Any) -> Any:
-        """What one tile says about a question."""
+        """The tally of one tile for a question."""
 
     def merge(self, question: Question, tallies: Sequence[Any], focus: Any) -> Any:
-        """What several tiles say together; tallies come in the order of their tiles."""
+        """The tally of several tiles; tallies come in tile order."""
 
     def refocus(self, focus: Any, seen: Any) -> Any:
-        """The focus of the next tiles, after a merged tally."""
+        """The focus of the next tiles, given the merged tally so far."""
 
     def conclude(self, question: Question, seen: Any) -> Evidence | None:
-        """The evidence of all tiles; None asks for another pass."""
+        """The evidence of all tiles; None requests another pass."""
 
     def pack(self, tallies: Sequence[Any]) -> bytes:
-        """Tallies as a checkpoint stores them."""
+        """Tallies as bytes for a checkpoint."""
 
     def unpack(self, data: bytes, n_tallies: int) -> list[Any]:
-        """Tallies from a checkpoint; a ValueError where the data hold anything else."""
+        """Tallies from a checkpoint; raise ValueError if the bytes hold anything else."""
 
 
 class Ask(NamedTuple):
-    """A question, with the contrast whose sides the chosen route predicts."""
+    """A question, and its contrast in the arithmetic of the chosen route."""
 
     question: Question
     routed: Contrast
@@ -77,7 +77,7 @@ def measure(
     statistic: Statistic,
     session: Session,
 ) -> list[Evidence]:
-    """Answer all questions in one pass over the tiles (another where a pass is inconclusive)."""
+    """Answer all questions in one pass over the tiles, or more if a pass is inconclusive."""
     started = time.perf_counter()
     _keep_memory()
     route, routed = evaluation.prepare([q.contrast for q in questions], session.warn)
@@ -98,13 +98,13 @@ def measure(
 
 
 def _stage(asks: Sequence[Ask], label: str, route: str, attempt: int) -> str:
-    """The name under which a checkpoint stores some questions: the same in every run."""
+    """The name under which a checkpoint stores some questions; the same in every run."""
     digest = blake2b(digest_size=16)
     for question, routed in asks:
         sides = [repr(side.identity()) for side in (routed.base, routed.full)]
         term, beta = sorted(routed.term), float(routed.beta)
-        asked = sides, term, routed.order, beta, routed.role, question.part, question.n
-        digest.update(repr(asked).encode())
+        identity = sides, term, routed.order, beta, routed.role, question.part, question.n
+        digest.update(repr(identity).encode())
     return f"{label}, {route}, {digest.hexdigest()}, attempt {attempt}"
 
 
@@ -117,7 +117,7 @@ def _pass(
     label: str,
     route: str,
 ) -> list[Any]:
-    """What all tiles say about each question, in rounds: each may narrow the focus."""
+    """The merged tally of all tiles for each question; each round may narrow the focus."""
     rows, checkpoint = evaluation.rows, session.checkpoint
     stage = "" if checkpoint is None else _stage(asks, label, route, attempt)
     tasks = list(_tasks(asks))
@@ -129,17 +129,17 @@ def _pass(
     start = statistic.start(attempt)
     focus = [start] * len(asks)
     bar = progress_bar(
-        total=len(rows), desc=label, unit=" rows", unit_scale=True, shown=session.progress
+        total=len(rows), desc=label, unit=" rows", unit_scale=True, enabled=session.progress
     )
-    done = 0  # tasks of tiles: fractions of rows could add up to more than all rows
+    done = 0  # counts (tile, task) pairs: rounded shares of rows could exceed all rows
 
     def advance(n_tasks: int) -> None:
         nonlocal done
         done += n_tasks
         bar.update(len(rows) * done // (n_tiles * len(tasks)) - bar.n)
 
-    # Where reading is work, a job is a stretch with all its tasks; otherwise it is one task. Few
-    # questions have small tallies: more stretches at once keep workers from waiting.
+    # If rows are read from files, a job is a stretch with all its tasks; otherwise it is one task.
+    # Few questions have small tallies, so more stretches at once keep workers from waiting.
     at_first = 1
     if rows.read_once:
         at_first = effective_n_jobs(session.n_jobs) * max(1, TASK_QUESTIONS // len(asks))
@@ -195,27 +195,27 @@ def _recall(
     session: Session,
     statistic: Statistic,
     stage: str,
-    numbers: range,
+    tile_range: range,
     tasks: Sequence[Sequence[int]],
 ) -> dict[tuple[int, int], list[Any]]:
-    """The stored answers of a stretch: those of a task on all of its tiles, or none."""
-    known: dict[tuple[int, int], list[Any]] = {}
+    """The stored tallies of a stretch, only of tasks that finished all of its tiles."""
+    finished: dict[tuple[int, int], list[Any]] = {}
     if session.checkpoint is None:
-        return known
+        return finished
     for k, task in enumerate(tasks):
         decode = partial(statistic.unpack, n_tallies=len(task))
-        stored = {(tile, k): session.checkpoint.get(stage, tile, k, decode) for tile in numbers}
-        found = {key: tallies for key, tallies in stored.items() if tallies is not None}
-        if len(found) == len(stored):
-            known |= found
-    return known
+        stored = {(tile, k): session.checkpoint.get(stage, tile, k, decode) for tile in tile_range}
+        present = {key: tallies for key, tallies in stored.items() if tallies is not None}
+        if len(present) == len(stored):
+            finished |= present
+    return finished
 
 
 def rounds(n: int, at_first: int) -> Iterator[list[int]]:
-    """Stretches in the order they are asked, spread over all rows, in rounds that grow fourfold.
+    """The order of stretches: spread over all rows, in rounds that grow fourfold.
 
-    Workers wait for each other at the end of a round. Rows may come sorted by time or by place:
-    brackets judge by tiles from everywhere.
+    Workers wait for each other at the end of a round. Rows may be sorted by time or place, so the
+    first brackets must rest on tiles from the whole range.
     """
     width = max(1, n - 1).bit_length()
     order = sorted(range(n), key=lambda number: f"{number:0{width}b}"[::-1])
@@ -230,9 +230,9 @@ def _tasks(asks: Sequence[Ask]) -> Iterator[list[int]]:
     by_base: dict[Side, list[int]] = {}
     for number, (_, contrast) in enumerate(asks):
         by_base.setdefault(contrast.base, []).append(number)
-    for numbers in by_base.values():
-        for start in range(0, len(numbers), TASK_QUESTIONS):
-            yield numbers[start : start + TASK_QUESTIONS]
+    for same_base in by_base.values():
+        for start in range(0, len(same_base), TASK_QUESTIONS):
+            yield same_base[start : start + TASK_QUESTIONS]
 
 
 def _answer(
@@ -242,7 +242,7 @@ def _answer(
     tasks: Sequence[Sequence[Ask]],
     focus: Sequence[Sequence[Any]],
 ) -> tuple[int, list[list[list[Any]]]]:
-    """One job: read the tiles of a stretch, and tally each for some tasks."""
+    """One job: read the tiles of a stretch and tally each for some tasks."""
     evaluation, statistic, shared = open_payload(payload)
     _keep_memory()
     return job, [
@@ -255,11 +255,11 @@ def _answer(
 
 
 def _keep_memory() -> None:
-    """Let malloc keep freed arrays for the next question.
+    """Make malloc keep freed arrays for the next question.
 
     Freeing one large block raises malloc's trim threshold, so later arrays are reused instead of
-    being returned to the system, which costs more than the arithmetic. The block is never touched:
-    it takes no memory.
+    being returned to the system, which costs more than the arithmetic. The block is never written
+    to, so it takes no memory.
     """
     np.empty(KEPT_BYTES, dtype=np.uint8)
 
@@ -271,7 +271,7 @@ def _tallies(
     asks: Sequence[Ask],
     focus: Sequence[Any],
 ) -> list[Any]:
-    """What one tile says about some questions of one base."""
+    """The tallies of one tile for some questions of one base."""
     answers: dict[int, Any] = {}
     of_ignored: dict[Any, Any] = {}
     for number, losses in _losses(evaluation, tile, asks):
@@ -279,18 +279,18 @@ def _tallies(
         if losses.full is not losses.base:
             answers[number] = statistic.tally(question, losses, focus[number])
             continue
-        # Features that the model ignores all have the same answer.
-        alike = question.part, question.n, question.contrast.beta, focus[number]
-        if alike not in of_ignored:
-            of_ignored[alike] = statistic.tally(question, losses, focus[number])
-        answers[number] = of_ignored[alike]
+        # All features that the model ignores have the same tally.
+        key = question.part, question.n, question.contrast.beta, focus[number]
+        if key not in of_ignored:
+            of_ignored[key] = statistic.tally(question, losses, focus[number])
+        answers[number] = of_ignored[key]
     return [answers[number] for number in range(len(asks))]
 
 
 def _losses(
     evaluation: Evaluation, tile: Tile, asks: Sequence[Ask]
 ) -> Iterator[tuple[int, Losses]]:
-    """The losses that each question compares; all questions have the same base."""
+    """The position of each question and the losses it compares; all share one base."""
     signed = not evaluation.nonnegative and all(q.contrast.beta == 0 for q, _ in asks)
     prediction = evaluation.predictions.one(tile, asks[0].routed.base)
     base = Base(evaluation, tile, prediction, signed)
@@ -298,6 +298,6 @@ def _losses(
     for number, (_, contrast) in enumerate(asks):
         by_full.setdefault(contrast.full, []).append(number)
     for side, full in evaluation.predictions(tile, list(by_full)):
-        numbers = by_full[side]
-        parts = [asks[number].question.part for number in numbers]
-        yield from zip(numbers, base.against(full, parts), strict=True)
+        positions = by_full[side]
+        parts = [asks[number].question.part for number in positions]
+        yield from zip(positions, base.against(full, parts), strict=True)

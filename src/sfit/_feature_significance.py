@@ -1,4 +1,4 @@
-"""The public call: check what is asked, run the procedure on every part of the rows, report."""
+"""The public call: check the arguments, run the procedure on every part of the rows, report."""
 
 from __future__ import annotations
 
@@ -96,102 +96,108 @@ def feature_significance(
 ) -> SFITResult | PartitionedResult:
     r"""Test which features a fitted model really uses, without refitting it.
 
-    Every feature is frozen at a reference value, one (or a set) is revealed, and the loss of each
-    held-out row is compared with its loss when nothing is revealed: a sign test on the differences.
+    All features are frozen at reference values. Revealing one feature, or a set, changes the loss
+    of each held-out row. A sign test on these changes decides whether more than half of the rows
+    improve.
 
     Parameters
     ----------
     model : object
         A fitted scikit-learn estimator or Pipeline; an XGBoost, LightGBM or CatBoost model; a torch
         module; a Keras model; an ONNX path, bytes, ModelProto or session; or any callable
-        ``rows -> predictions``. It is never changed.
+        ``rows -> predictions``. sfit never modifies it.
     X : array, sparse matrix or frame of shape (n, columns), path, data set or frames
-        Held-out rows. Names come from the frame, or from the model; without names, `x0, x1, ...`.
-        Rows that need not fit into memory: the path of a Parquet file or folder, a glob, a pyarrow
-        data set, or an iterable of frames that can be read again. They are read tile by tile, to
-        the same result.
+        Held-out rows. Column names come from the frame or the model, else they are `x0, x1, ...`.
+        For data larger than memory, pass the path of a Parquet file or folder, a glob, a pyarrow
+        data set, or an iterable of frames that can be iterated repeatedly. The rows are read tile
+        by tile; the result is the same.
     y : array of shape (n,) or (n, outputs), or str
-        What was observed, or the name of its column in `X` (always, where rows are read). Rows are
-        matched by position, whatever their index says.
+        The observed target, or the name of its column in `X` (required if `X` is read tile by
+        tile). Rows are matched by position; pandas indexes are ignored.
     test : "sign" or SignTest, default="sign"
-        The sign test of the paper; `SignTest` holds its options.
+        The sign test of the paper. Pass a `SignTest` to change its options.
     features : sequence of names, optional
-        The columns that go to the model. By default the model's own names, else all columns but
-        those of `y` and `by`.
+        The columns to pass to the model. By default, the feature names stored in the model; if it
+        has none, all columns except those of `y` and `by`.
     loss : str or callable, default="auto"
         `"absolute_error"`, `"squared_error"`, `"poisson"`, `"log_loss"`, `"brier"`, `"zero_one"`,
         or a callable ``(y, prediction) -> one loss per row``. `"auto"` is the absolute error for
-        regression and the log loss for classification, where `y` comes as class numbers.
+        regression and the log loss for classification. In classification, a callable receives `y`
+        as class indices.
     alpha : float, default=0.05
         Level of every test.
     beta : float, sequence of floats or "auto", optional
-        The smallest relative improvement of the loss that counts; one number, or one per order. By
-        default 0.01. At 1, of which sfit warns, nothing can be significant. `"auto"` chooses it by
-        tests of single features over none, whatever is `given`: on the validation rows of
-        `SignTest`, or on a part of the rows, which is then not tested.
+        The smallest relative improvement of the loss that counts: one number, or one per order.
+        The default is 0.01. At 1 nothing can be significant, and sfit warns. `"auto"` chooses beta
+        with `choose_beta`, ignoring `given`, on the validation rows of `SignTest` or, without
+        these, on part of the rows, which are then excluded from the tests.
     max_order : int, default=1
-        Sets of up to so many features are tested, as long as something is left to find.
+        Largest number of features tested together. The procedure stops earlier when all features
+        together no longer improve on those found.
     correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, default=None
-        Correction for the number of sets, within each order.
+        Multiple-testing correction, applied within each order.
     reference : str, number, mapping, row or data set, default="mean"
-        What hidden features are frozen at: `"mean"`, `"median"` or `"mode"` of the rows, a number,
-        a mapping by column (others: mean), one value per column, or a data set, whose means are
-        taken: the training set, ideally. Columns that hold no numbers take their mode.
+        The values at which features are frozen: the `"mean"`, `"median"` or `"mode"` of the rows,
+        one number, a mapping from column to value (other columns: mean), one value per column, or
+        a data set whose means are used, ideally the training set. Non-numeric columns use their
+        mode.
     groups : mapping, optional
-        From a name to columns that are revealed together, such as the dummies of one category.
+        Maps a name to the columns revealed together, such as the dummies of one category.
     always_on : sequence of names, default=()
-        Columns that are never hidden and never tested (an explicit intercept).
+        Columns that are never frozen and never tested, such as an explicit intercept.
     given : sequence of names or "rest", default=()
-        Features that are revealed on both sides of every comparison. `"rest"`: all the others.
+        Features revealed on both sides of every comparison. `"rest"`: all except the tested one.
     by : "class", str or array of shape (n,), optional
-        Run the whole procedure for each class, each value of a column, or each label.
+        Run the whole procedure separately for each class, value of a column, or label.
     sample_weight : None
-        Not supported: the sign test counts rows, and a count has no weights.
+        Not supported: the sign test counts rows, each of them once.
     partners : {"auto", "all"}, mapping or callable, default="auto"
-        Which features to try together, in what order: by the structure of the model where it is
-        known, all, or the user's own ``feature -> candidates``.
+        Which features to test together, and in what order. `"auto"` ranks all features by the
+        structure of the model if sfit can read it, `"all"` keeps the column order, and a mapping or
+        callable ``feature -> candidates`` gives the candidates directly.
     n_partners : int, optional
-        Only the first so many partners of each feature (the paper's l).
+        Use only the first `n_partners` partners of each feature (the paper's l).
     exhaustive : bool, default=False
-        Test sets of features that were found already, too, to see which interactions there are.
+        Also test sets of features already found significant, to detect their interactions.
     strict : bool, default=False
-        A set must also improve on each of its subsets with one member less.
+        Require that a set also improves on each of its subsets with one member fewer.
     fast : bool, default=True
-        Use what is known of the model's structure to predict less, to the same result: for trees to
-        the bit, for networks but for rounding, where a count may differ by a row in 100,000. False
-        asks the model itself for every distinct row.
+        Use the structure of the model to save predictions. Results are bit-identical for trees;
+        for networks, rounding may change a count by one row in 100,000. With False, the model
+        predicts every distinct row.
     n_jobs : int, optional
-        Number of joblib workers; threads, unless `joblib.parallel_config` says otherwise. A model
-        that two threads must not ask at once needs 1, the default.
+        Number of joblib workers: threads, unless `joblib.parallel_config` selects another backend.
+        Keep the default, 1, for a model that is not thread-safe.
     progress : bool, default=False
         Show a progress bar per order.
     checkpoint : path, optional
-        A file (SQLite) of finished work. The same call continues where a killed one stopped, to
-        the same result. A damaged file, a file of another run, and a model that predicts
-        differently than before are refused.
+        SQLite file that stores finished work. After an interruption, the same call resumes from it
+        and gives the same result. sfit refuses a damaged file, the file of another run, and a model
+        whose predictions have changed.
     checkpoint_key : str, optional
-        Stands for the model and for functions among the arguments: change it when they change.
-        Needed where a later run cannot recognise them: callables, and models with code of your
-        own (a class or function outside of installed packages). The error says what it is.
+        Identifies the model and any callable arguments: change it when they change. Required if a
+        later run cannot recognise them: callables, and models that contain a class or function
+        from outside installed packages. The error names the cause.
     random_state : int or Generator, optional
         Seed for `beta="auto"`; nothing else is random.
 
     Returns
     -------
     SFITResult or PartitionedResult
-        The latter, a mapping from part to result, where `by` is given.
+        With `by`, a `PartitionedResult`, which maps each part to its result.
 
     Notes
     -----
-    With :math:`L_i(S)` the loss of row i when the set S is revealed, a set T is tested over its
-    base B (nothing, at first order; the members found already, at higher orders) through
+    Let :math:`L_i(S)` be the loss of row i when the set S is revealed. A set T is compared with
+    its base B: the empty set at first order; at higher orders, the members of T already found
+    significant. The test statistic is the number :math:`n^+` of positive differences:
 
     .. math:: \Delta_i = (1 - \beta) L_i(B) - L_i(T), \qquad n^+ = \#\{i : \Delta_i > 0\}.
 
     At the boundary of :math:`H_0: \mathrm{median}(\Delta) \le 0`, :math:`n^+` is binomial with
-    probability 1/2, whatever the distribution of the data. This is Algorithm 1 of Horel and
-    Giesecke at first order, Algorithm 2 at second, with a gate between the orders: all features
-    against those found, at beta = 0.
+    probability 1/2, whatever the distribution of the data. First-order tests are Algorithm 1 of
+    Horel and Giesecke, second-order tests Algorithm 2. A gate decides whether to go on to the next
+    order: it tests all features against those found so far, at beta = 0.
 
     References
     ----------
@@ -238,18 +244,18 @@ def feature_significance(
 
 
 def design_of(request: Request, problem: Problem, candidates: Checked) -> Design:
-    """What is asked of every part of the rows; without betas where these are still to be chosen."""
+    """The design for every part of the rows; it has no betas if they are still to be chosen."""
     features = problem.features
     if request.given_rest and "rest" in features.names:
         raise ArgumentError(
-            "given='rest' asks for all the other features, but there is a feature 'rest' as well: "
-            "pass given=['rest'] for that one, or rename it."
+            "given='rest' means all the other features, but one feature is itself named 'rest': "
+            "pass given=['rest'] to name that feature, or rename it."
         )
     given = [] if request.given_rest else positions_of(request.given, features.names, "given")
     if len(given) == len(features.names):
-        raise ArgumentError("given names every feature: there is none left to test.")
+        raise ArgumentError("given names every feature: none is left to test.")
     tested = features.everything - set(given)
-    # At order 1 nothing is tried together, and lists of all others take p x p numbers.
+    # Order 1 needs no partners, and their lists hold p x p numbers.
     partners = {}
     if request.max_order > 1:
         structure = problem.view.structure
@@ -270,7 +276,7 @@ def design_of(request: Request, problem: Problem, candidates: Checked) -> Design
 
 
 def validation_of(request: Request, problem: Problem, model: Any) -> Problem | None:
-    """The user's validation rows, for ``beta="auto"``; None where there are none."""
+    """The user's validation rows for ``beta="auto"``; None if not given."""
     if request.test.validation is None:
         return None
     pair = check_validation(request.test.validation)
@@ -279,7 +285,7 @@ def validation_of(request: Request, problem: Problem, model: Any) -> Problem | N
     try:
         validation = pose(model, *pair, **subject)
     except (ArgumentError, DataError) as error:
-        # The message names X and y, which could be either pair.
+        # The message names X and y, which alone could mean either pair.
         raise type(error)(f"validation: {error}") from error
     names = problem.features.names
     if validation.features.names != names:
@@ -303,11 +309,11 @@ def report(
     if request.correction is not None and request.max_order > 1:
         general.append(
             "which sets are tested at order 2 and above depends on earlier decisions on the same "
-            "rows: there the correction holds only given those."
+            "rows; at these orders the correction is valid only conditionally on those decisions."
         )
-    # Fields of the same name are stored as they were asked for.
+    # Settings with the name of a request field store its checked value.
     names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
-    asked = {name: getattr(request, name) for name in names} | {
+    settings = {name: getattr(request, name) for name in names} | {
         "test": "SFIT (Horel and Giesecke)",
         "loss": problem.loss.name,
         "beta": design.betas,
@@ -329,7 +335,7 @@ def report(
                 tests=tuple(tests),
                 gates=tuple(gates),
                 feature_names=features.named(design.tested),
-                settings=Settings(**asked, coverage=statistic.ranks(n).coverage),
+                settings=Settings(**settings, coverage=statistic.ranks(n).coverage),
                 caveats=(*general, *few, *stuck),
                 beta_choice=choice,
                 run=run,

@@ -1,4 +1,4 @@
-"""Jobs over the workers of joblib, whose answers are taken as they arrive."""
+"""Jobs over joblib workers; results are consumed as they arrive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfit._differences import Evaluation
 from sfit._payload import Payload, Shared
 
 JOBS_AT_A_TIME = 4
-"""Jobs per worker that are waited for together, where a backend has no answers but all of them."""
+"""Jobs per worker in one batch, for a backend that returns results only all at once."""
 
 
 Run = Callable[[Iterable[Any]], Iterator[Any]]
@@ -25,29 +25,29 @@ Run = Callable[[Iterable[Any]], Iterator[Any]]
 
 @contextmanager
 def workers(n_jobs: int | None, hint: Mapping[str, str]) -> Iterator[Run]:
-    """What runs `delayed` calls and gives their answers in any order.
+    """A function that runs `delayed` calls and yields their results in any order.
 
-    `hint` is what `share` says of them.
+    `hint` is joblib's hint from `share`.
     """
     backend, _ = get_active_backend(**hint)
     if backend.supports_return_generator:
         yield Parallel(n_jobs=n_jobs, return_as="generator_unordered", **hint)
         return
-    # Ray's backend. A checkpoint is written between answers, so that they must not all be the last.
+    # Ray's backend. A checkpoint is written between results, so they must not all come at the end.
     size = JOBS_AT_A_TIME * effective_n_jobs(n_jobs)
     with Parallel(n_jobs=n_jobs, **hint) as parallel:
 
         def run(calls: Iterable[Any]) -> Iterator[Any]:
-            left = iter(calls)
-            while some := list(islice(left, size)):
-                yield from parallel(some)
+            pending = iter(calls)
+            while batch := list(islice(pending, size)):
+                yield from parallel(batch)
 
         yield run
 
 
 @contextmanager
 def limit_threads(payload: Payload, sides: Set[Side], n_jobs: int | None) -> Iterator[None]:
-    """While several threads run a network or any model, linear algebra keeps to the cores."""
+    """Limit linear algebra to the cores while several threads run a network or any model."""
     n_workers = effective_n_jobs(n_jobs)
     if n_workers == 1 or not isinstance(payload, Shared):
         yield
@@ -58,6 +58,6 @@ def limit_threads(payload: Payload, sides: Set[Side], n_jobs: int | None) -> Ite
         yield
         return
     limits = max(1, cpu_count() // n_workers)
-    # scikit-learn's forests set the filters of warnings in every thread, and may leave them so.
+    # scikit-learn's forests set warning filters in every thread, and may not restore them.
     with warnings.catch_warnings(), blas_threads(limits):
         yield

@@ -1,7 +1,7 @@
-"""Leave one covariate out (Lei et al. 2018): the paper's yardstick, with a refit per feature.
+"""Leave one covariate out (LOCO, Lei et al. 2018): the paper's benchmark, one refit per feature.
 
-The base side is the model fitted anew without the feature, the full side the model with all of
-them, and beta is 0; the sign test and the interval are those of SFIT.
+The base side is the model refitted without the feature, the full side the model fitted on all
+features, and beta is 0. The sign test and the interval are those of SFIT.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from sfit._procedure import set_test
 from sfit._progress import progress_bar
 from sfit._refits import (
     ALL_FEATURES,
-    Kept,
     Refits,
+    StoredPredictions,
     check_estimator,
     check_same,
     fit,
@@ -67,43 +67,46 @@ def loco_significance(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_key: str | None = None,
 ) -> SFITResult:
-    r"""Test each feature by leaving it out and fitting anew.
+    r"""Test each feature by leaving it out and refitting the model (LOCO).
+
+    The loss of each held-out row under the model without the feature is compared with its loss
+    under the model with all features.
 
     Parameters
     ----------
     estimator : scikit-learn estimator
-        Cloned and fitted on all features, and once more without each of them.
-    X_train, y_train : rows and what was observed
-        What the models are fitted on.
-    X_test, y_test : rows and what was observed
-        Held-out rows to compare the losses on. They may be read from files or in frames, as for
-        `feature_significance`: then `y_test` is the name of a column, and `X_train` has names.
+        Cloned and fitted on all features, then once without each feature.
+    X_train, y_train : rows and observed target
+        Training rows.
+    X_test, y_test : rows and observed target
+        Held-out rows on which the losses are compared. They may come from files or an iterable of
+        frames, as in `feature_significance`; then `y_test` must be the name of a column, and
+        `X_train` must have column names.
     features : sequence of names, optional
         The columns to use; by default all.
     loss, alpha, correction, test, groups : as in `feature_significance`
         How the losses are compared.
     n_jobs : int, optional
-        Number of joblib workers that refit side by side.
+        Number of joblib workers, each of which refits one model at a time.
     progress : bool, default=False
         Show a progress bar over the refits.
     checkpoint, checkpoint_key : as in `feature_significance`
-        Of each model its predictions of the test rows are kept,
-        not the model: all differences follow from them, for any loss and level. A run that goes on
-        keeps what was finished and fits only what is missing, so that the estimator need not be
-        seeded; it is known again by its class and parameters. An estimator that gives the same
-        model at every fit, and another one than before, is refused.
+        SQLite file that stores each model's predictions for the test rows, but not the model. Any
+        loss and level can be computed from them. A resumed run fits only the missing models, so
+        the estimator need not be seeded; it is recognised by its class and parameters. sfit refuses
+        a deterministic estimator whose fit differs from the stored one.
 
     Returns
     -------
     SFITResult
-        One first-order test per feature; its base is all the other features.
+        One first-order test per feature. The base of each is all the other features.
 
     Notes
     -----
     With :math:`\mu_{-j}` the model fitted without feature j, the differences are
-    :math:`\Delta_i = L(Y_i, \mu_{-j}(X_i)) - L(Y_i, \mu(X_i))`: Table 2 of the paper. The answer is
-    about the estimator as much as about the model: a feature can be found, or missed, by the luck
-    of two trainings, and of two correlated features each hides the other.
+    :math:`\Delta_i = L(Y_i, \mu_{-j}(X_i)) - L(Y_i, \mu(X_i))`: Table 2 of the paper. LOCO judges
+    the estimator as much as the model. Randomness in two trainings can make a feature significant
+    or hide it, and of two correlated features each can replace the other.
 
     References
     ----------
@@ -124,12 +127,12 @@ def loco_significance(
     warn_of_order(X_train, y_train, "y_train", "X_train")
     warn_of_order(X_test, y_test, "y_test", "X_test")
     check_estimator(estimator)
-    train, target, labels, numbers = training_rows(X_train, y_train, features)
+    train, target, labels, column_ids = training_rows(X_train, y_train, features)
     test_rows = testing_rows(X_test, y_test, train, labels, features)
-    owners = group_columns(labels, groups, (), numbers)
+    owners = group_columns(labels, groups, (), column_ids)
     if len(owners) < 2:
         raise ArgumentError(
-            "features must be at least two: leaving the only feature out leaves nothing to fit; "
+            "features must name at least two: without its only feature a model cannot be fitted; "
             f"got {list(owners)!r}."
         )
     full = pose(fit(estimator, train, target), **test_rows.whole(), loss=loss, groups=groups)
@@ -149,30 +152,33 @@ def compare_refits(
     request: RefitRequest,
     session: Session,
 ) -> list[tuple[Contrast, Evidence]]:
-    """Refit without each feature, and compare the losses; stored refits are not repeated."""
+    """Refit without each feature and compare the losses; reuse stored predictions."""
     evaluation = full.evaluation(warn=session.warn)
     everything = Reveal(full.features.everything)
     answers: dict[int, tuple[Contrast, Evidence]] = {}
 
     def compare(feature: int, base: Sequence[Array], whole: Sequence[Array]) -> None:
         contrast = Contrast(frozenset({feature}), Refit(feature), everything)
-        sides: dict[Side, Restricted] = {Refit(feature): Kept(base), everything: Kept(whole)}
+        sides: dict[Side, Restricted] = {
+            Refit(feature): StoredPredictions(base),
+            everything: StoredPredictions(whole),
+        }
         predictions = SidePredictions(full.view, full.features, prepared=sides)
         compared = replace(evaluation, predictions=predictions)
         question = Question(contrast, 0, len(full.rows))
-        # In this process, whatever the refits run on: nothing is predicted any more.
+        # All predictions exist by now: compare in this process, whatever backend runs the refits.
         with parallel_config(backend="sequential"):
-            [found] = measure(compared, [question], "", statistic=statistic, session=Session())
-        answers[feature] = contrast, found
+            [evidence] = measure(compared, [question], "", statistic=statistic, session=Session())
+        answers[feature] = contrast, evidence
         bar.update()
 
     identity = {"the features": members}
-    bar = progress_bar(total=len(members), desc="LOCO", shown=request.progress)
+    bar = progress_bar(total=len(members), desc="LOCO", enabled=request.progress)
     opened_file = opened(
         request.checkpoint, request.checkpoint_key, identity, job.fingerprint, job.data
     )
     with bar, opened_file as saved:
-        # An estimator without a seed gives another model each time: the first one counts.
+        # An unseeded estimator gives a different model at each fit: the first one counts.
         n_tiles = full.rows.tile_runs[-1].tile_range.stop
         whole = recall(saved, ALL_FEATURES, n_tiles)
         if whole is None:
@@ -180,16 +186,16 @@ def compare_refits(
             keep(saved, ALL_FEATURES, whole)
         elif saved is not None:
             check_same(saved, job, whole, full)
-        left = []
+        pending = []
         for feature in range(len(members)):
             stored = recall(saved, feature, n_tiles)
             if stored is None:
-                left.append(feature)
+                pending.append(feature)
             else:
                 compare(feature, stored, whole)
         alone = effective_n_jobs(request.n_jobs) == 1
         payload, hint = share(job, job, "threads" if alone else "processes")
-        calls = (delayed(leave_out)(payload, feature, members[feature]) for feature in left)
+        calls = (delayed(leave_out)(payload, feature, members[feature]) for feature in pending)
         with workers(request.n_jobs, hint) as refits:
             for feature, predicted in refits(calls):
                 keep(saved, feature, predicted)

@@ -1,4 +1,4 @@
-"""Losses: one number per row. To add one, write its function and its line in `LOSSES`.
+"""Losses: one number per row. To add one, write its function and add it to `LOSSES`.
 
 Regression losses take y and predictions of shape (m,) or (m, outputs); outputs are averaged.
 Classification losses take class indices and probabilities of shape (m, classes).
@@ -22,39 +22,39 @@ Array = npt.NDArray[Any]
 
 
 def absolute_error(y: Array, prediction: Array) -> Array:
-    """Absolute deviation, section 2.1's choice for regression."""
+    """Absolute error, section 2.1's choice for regression."""
     gap = _gap(y, prediction)
     np.abs(gap, out=gap)
     return _mean_over_outputs(gap)
 
 
 def squared_error(y: Array, prediction: Array) -> Array:
-    """Squared deviation."""
+    """Squared error."""
     gap = _gap(y, prediction)
     np.square(gap, out=gap)
     return _mean_over_outputs(gap)
 
 
 def poisson(y: Array, prediction: Array) -> Array:
-    """Poisson deviance, which unlike the likelihood is never negative."""
+    """Poisson deviance; unlike the negative log-likelihood, it is never negative."""
     y, prediction = np.asarray(y, dtype=np.float64), np.asarray(prediction, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         deviance = 2 * (xlogy(y, y / prediction) - y + prediction)
-    # The deviance is never negative; next to its minimum, rounding can make it so.
+    # Near its minimum of 0, rounding can make the deviance negative.
     return _mean_over_outputs(np.where(prediction > 0, np.maximum(deviance, 0.0), np.nan))
 
 
 def log_loss(y: Array, prediction: Array) -> Array:
-    """Cross entropy, section 2.1's choice for classification, probabilities clipped."""
+    """Cross entropy with clipped probabilities, section 2.1's choice for classification."""
     chosen = prediction[np.arange(len(y)), y]
-    # Clipped at the precision of the model, then in double: the logarithm of single precision may
-    # differ in its last bit with the place of a number in its array.
+    # Clip at the model's precision, then compute in doubles: the last bit of a single-precision
+    # logarithm may depend on the position of the number in its array.
     clipped = np.clip(chosen, np.finfo(chosen.dtype).eps, 1.0)
     return -np.log(np.asarray(clipped, dtype=np.float64))
 
 
 def brier(y: Array, prediction: Array) -> Array:
-    """Squared distance to the observed class; for two classes that of the second only."""
+    """Squared distance to the one-hot observed class; for two classes, of the second only."""
     if prediction.shape[1] == 2:
         return np.square(prediction[:, 1] - y)
     miss = np.array(prediction, dtype=np.float64)
@@ -63,15 +63,15 @@ def brier(y: Array, prediction: Array) -> Array:
 
 
 def zero_one(y: Array, prediction: Array) -> Array:
-    """One where the most probable class is not the observed one."""
+    """1 if the most probable class is not the observed one, else 0."""
     return np.asarray(prediction.argmax(axis=1) != y, dtype=np.float64)
 
 
 def _gap(y: Array, prediction: Array) -> Array:
     """The target minus its prediction, in doubles.
 
-    Two predictions in single precision may differ by less than the rounding of a large y of the
-    same type: their losses must still differ.
+    Two single-precision predictions may differ by less than the rounding error of a large y in
+    single precision; their losses must still differ.
     """
     return np.subtract(y, prediction, dtype=np.float64)
 
@@ -83,8 +83,8 @@ def _mean_over_outputs(losses: Array) -> Array:
 def _sum(columns: Array) -> Array:
     """Sums by row that do not depend on the order of the columns (Neumaier's summation).
 
-    Two predictions that are each other's permutation have the same loss; a last bit in favour of
-    one of them would count as an improvement at beta = 0.
+    Predictions that are permutations of each other must have the same loss: a difference in the
+    last bit would count as an improvement at beta = 0.
     """
     total, lost = np.asarray(columns[:, 0], dtype=np.float64), np.zeros(len(columns))
     for column in columns.T[1:]:
@@ -97,30 +97,30 @@ def _sum(columns: Array) -> Array:
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss per row, and the task it belongs to (None: the user's own, for either)."""
+    """A loss per row, and its task (None: a user's callable, for either task)."""
 
     name: str
     task: str | None
     per_row: Callable[[Array, Array], Array]
     of_counts: bool = False
-    """Whether it is defined for y from zero on only."""
+    """Whether the loss requires y >= 0."""
 
     def __call__(
         self, y: Array, prediction: Array, number: Callable[[int], int], signed: bool
     ) -> Array:
-        """Losses of a run of rows, refused with the row's number where they cannot be used.
+        """Losses of some rows; raise an error that names the row if a loss is unusable.
 
-        `number` gives the user's number of a row; `signed` says whether losses below zero are
-        admitted (they are at beta = 0).
+        `number` maps a position to the user's row number. `signed` admits negative losses, which
+        are allowed at beta = 0.
         """
         if self.task is None:
-            # The user's own function may write to its arguments: they are ours, and used again.
+            # A user's function may write to its arguments, which sfit uses again: pass copies.
             y, prediction = y.copy(), prediction.copy()
         try:
             losses = as_array(self.per_row(y, prediction))
         except Exception as error:
             raise DataError(
-                f"loss {self.name!r} failed on {len(y)} rows from row {number(0)} on: "
+                f"loss {self.name!r} failed on {len(y)} rows starting at row {number(0)}: "
                 f"{type(error).__name__}: {error}"
             ) from error
         if losses.dtype == object:
@@ -131,17 +131,17 @@ class Loss:
                 f"loss {self.name!r} must return one number per row: expected shape ({len(y)},), "
                 f"got {losses.shape} of dtype {losses.dtype}."
             )
-        # Always doubles: beta is one, and comparing in less would round it.
+        # Always doubles: beta is a double, and a comparison in lower precision would round it.
         losses = np.asarray(losses, dtype=np.float64)
         least, largest = losses.min(initial=0.0), losses.max(initial=0.0)
-        # What is not a number is the least and the largest.
+        # NaN propagates to both the minimum and the maximum.
         if not (np.isfinite(least) and np.isfinite(largest)):
             raise DataError(self._complaint("not finite", ~np.isfinite(losses), losses, number))
         if not signed and least < 0:
             raise DataError(
                 self._complaint("below zero", losses < 0, losses, number)
-                + " With beta > 0 the test asks for (1 - beta) times the base loss, which must "
-                "shrink it: use a loss that is never negative, or beta=0."
+                + " With beta > 0 the test compares with (1 - beta) times the base loss, which "
+                "must not exceed it: use a loss that is never negative, or beta=0."
             )
         return losses
 
@@ -171,7 +171,7 @@ DEFAULTS = {"regression": "absolute_error", "classification": "log_loss"}
 
 
 def check_loss(loss: Any) -> None:
-    """Refuse what is neither a known name nor a callable."""
+    """Refuse a loss that is neither a known name nor a callable."""
     if not (callable(loss) or (isinstance(loss, str) and (loss == "auto" or loss in LOSSES))):
         allowed = ", ".join(map(repr, ("auto", *LOSSES)))
         raise ArgumentError(
@@ -188,7 +188,7 @@ def choose_loss(loss: str | Callable[[Array, Array], Array], task: str) -> Loss:
     if chosen.task != task:
         fitting = ", ".join(repr(name) for name, other in LOSSES.items() if other.task == task)
         raise ArgumentError(
-            f"loss={loss!r} is for {chosen.task}, but the model is one of {task}: use {fitting}, "
-            "or say what the model is with sfit.models.function_model(f, task=...)."
+            f"loss={loss!r} is for {chosen.task}, but the model is for {task}: use {fitting}, or "
+            "declare the model's task with sfit.models.function_model(f, task=...)."
         )
     return chosen

@@ -1,4 +1,4 @@
-"""Masked arrays, as models and losses may return them."""
+"""Masked arrays, which models and losses may return."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 
 def as_array(values: Any) -> npt.NDArray[Any]:
-    """An array in which masked numbers are not a number: there is nothing behind the mask."""
+    """A plain array; masked entries become NaN, because the data behind a mask are undefined."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        kept = values.filled(0)
-        return np.where(np.ma.getmaskarray(values), np.nan, kept)
+        filled = values.filled(0)
+        return np.where(np.ma.getmaskarray(values), np.nan, filled)
     return np.asarray(values)

@@ -27,5 +27,5 @@ def adjust(p_values: Array, correction: str | None) -> Array:
         adjusted = np.empty(m)
         adjusted[order] = np.minimum(stepped, 1.0)
         return adjusted
-    # Benjamini and Yekutieli (2001) is the paper's suggestion, since the tests are dependent.
+    # The paper suggests Benjamini and Yekutieli (2001), because the tests are dependent.
     return np.asarray(false_discovery_control(p, method=correction.removeprefix("fdr_")))

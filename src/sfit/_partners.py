@@ -1,4 +1,4 @@
-"""P_j of Algorithm 2: which features to try together with j, and in what order (section 2.3)."""
+"""P_j of Algorithm 2: the features to test together with j, in order (section 2.3)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from sfit.models import Dense, Trees
 
 Array = npt.NDArray[Any]
 CHOICES = ("auto", "all")
-Asked = Callable[[str], Sequence[str]]
-Partners = Mapping[str, Sequence[str]] | Asked | str
-Checked = Mapping[str, list[int]] | Asked | str
+CandidatesOf = Callable[[str], Sequence[str]]
+"""The user's ``feature -> candidates``."""
+Partners = Mapping[str, Sequence[str]] | CandidatesOf | str
+Checked = Mapping[str, list[int]] | CandidatesOf | str
 
 
 def check_partners(partners: Any, names: Sequence[str]) -> Checked:
-    """Partners, with the names of a mapping looked up; refused before any work is done."""
+    """Check `partners` before any work is done; translate the names of a mapping to positions."""
     if isinstance(partners, Mapping):
         positions_of(list(partners), names, "partners")
         return {
@@ -45,7 +46,7 @@ def find_partners(
 ) -> dict[int, list[int]]:
     """Ordered candidates of each tested feature, the first `n_partners` of them."""
     scores = interaction_scores(structure, features) if partners == "auto" else None
-    found: dict[int, list[int]] = {}
+    chosen: dict[int, list[int]] = {}
     for feature in sorted(tested):
         name = features.names[feature]
         if isinstance(partners, Mapping):
@@ -61,17 +62,17 @@ def find_partners(
         else:
             ordered = sorted(tested)
             if scores is not None:
-                # Equal scores go by name, so that the order of the columns does not matter.
+                # Equal scores are ordered by name, so the order of the columns does not matter.
                 ordered.sort(key=lambda k: (-scores[feature, k], features.names[k]))
         others = [k for k in ordered if k != feature and k in tested]
-        found[feature] = others[:n_partners]
-    return found
+        chosen[feature] = others[:n_partners]
+    return chosen
 
 
 def interaction_scores(structure: Dense | Trees | None, features: Features) -> Array | None:
-    """How likely two features interact, judging by the inside of the model; None if unknown."""
+    """Score of each pair of features from the model's structure; None if it is unknown."""
     if isinstance(structure, Dense):
-        # |W|^T |W| of section 2.3, W the map from the inputs to the first hidden layer.
+        # |W|^T |W| of section 2.3, where W maps the inputs to the first hidden layer.
         weights = np.abs(np.asarray(structure.layers[0][0], dtype=np.float64))
         by_column = weights @ weights.T
     elif isinstance(structure, Trees):
@@ -87,7 +88,7 @@ def interaction_scores(structure: Dense | Trees | None, features: Features) -> A
 
 
 def _shared_paths(trees: Trees, n_columns: int) -> Array:
-    """How often two columns split on one path, counted over all pairs of node and ancestor."""
+    """How often two columns split on one path: a count of (node, ancestor) pairs."""
     inner = np.flatnonzero(trees.left >= 0)
     parent = np.full(len(trees.left), -1)
     parent[trees.left[inner]] = inner

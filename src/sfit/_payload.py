@@ -1,10 +1,10 @@
-"""What every job needs, sent to a worker once.
+"""The data that every job needs, sent to each worker once.
 
-Threads share it. Another process, here or on another machine, gets it as one array of bytes, which
-joblib's backends recognise: loky maps it into memory, Dask scatters it. (Dask does not see the true
-size of a fitted estimator, and would send it with every task; Ray's backend would do so with any
-array, so that it is put into Ray's own store.) It is unpickled once per process.
-Where every side has a function of its own, the model itself stays at home.
+Threads share the payload. Other processes, local or remote, receive it as one array of bytes, which
+joblib's backends recognise: loky maps it into memory, Dask scatters it. (Dask underestimates the
+size of a fitted estimator and would send it with every task. Ray's backend would send any array
+with every task, so the array goes into Ray's object store.) Each process unpickles it once.
+If every side has a prepared function, the model itself is not sent.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _DIGEST = 16
 
 @dataclass(frozen=True)
 class Shared:
-    """What threads share, as it is."""
+    """A payload that threads share without a copy."""
 
     value: Any
 
 
 Payload = Shared | Array | Any
-"""Any: Ray's reference to an array."""
+"""Any: a Ray reference to an array."""
 
 _opened: dict[bytes, Any] = {}
-"""The payload that this process has unpickled last.
+"""The last payload that this process unpickled.
 
-State of the process, because nothing else outlives a task in a worker of every backend."""
+Module state, because nothing else survives from task to task in the workers of every backend."""
 
 
 def make_payload(
     evaluation: Evaluation, statistic: Any, sides: Set[Side]
 ) -> tuple[Payload, dict[str, str]]:
-    """The payload for questions about some sides, and joblib's hint for it."""
+    """The payload for questions about some sides, and its hint for joblib."""
     of_rows = evaluation.rows.shared
     here = evaluation, statistic, of_rows
     if evaluation.predictions.view.threads_only:
@@ -56,16 +56,16 @@ def make_payload(
 
 
 def share(here: Any, sent: Any, prefer: str = "threads") -> tuple[Payload, dict[str, str]]:
-    """The payload for the backend that the user has chosen, and what to tell joblib.
+    """The payload for the user's joblib backend, and its hint for joblib.
 
-    Threads share what is `here`; other processes are `sent` something.
+    Threads share the object `here`; other processes receive `sent`.
     """
     backend, _ = get_active_backend(prefer=prefer)
     if getattr(backend, "supports_sharedmem", False):
         return Shared(here), {"prefer": prefer}
     try:
         data = bytes(dumps(sent))
-    except Exception:  # a model may refuse in any way it likes; then threads serve it
+    except Exception:  # models refuse pickling in many ways; use threads then
         return Shared(here), {"require": "sharedmem"}
     digest = blake2b(data, digest_size=_DIGEST).digest()
     array = np.frombuffer(digest + data, dtype=np.uint8)
@@ -77,7 +77,7 @@ def share(here: Any, sent: Any, prefer: str = "threads") -> tuple[Payload, dict[
 
 
 def open_payload(payload: Payload) -> Any:
-    """What was shared or sent, in whatever process this is."""
+    """The shared or sent object, in any process."""
     if isinstance(payload, Shared):
         return payload.value
     array = payload if isinstance(payload, np.ndarray) else _got_from_ray(payload)
@@ -96,12 +96,12 @@ def _got_from_ray(reference: Any) -> Array:
 
 
 def _light(evaluation: Evaluation, sides: Set[Side]) -> Evaluation:
-    """The evaluation with what some sides need, and nothing else."""
+    """The evaluation reduced to what some sides need."""
     predictions = evaluation.predictions
     prepared = {side: predictions.prepared[side] for side in sides & predictions.prepared.keys()}
     light = replace(predictions, structure=None, prepared=prepared, trusted={})
     if len(prepared) == len(sides):
-        # No side asks the model, so that nothing misses it.
+        # No side needs the model.
         light = replace(light, view=None)  # type: ignore[arg-type]
-    # A job brings its own rows.
+    # Each job brings its rows.
     return replace(evaluation, predictions=light, rows=None)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
-"""Predictions of a few rows, by which a checkpoint sees whether its model is still the same.
+"""Predictions for a few rows, from which a resumed run sees whether the model has changed.
 
-They are stored with every checkpoint and compared when it is continued: users forget to change a
-key with the model, and no fingerprint sees the whole state of a process. They are compared and not
-hashed, because a run must not be refused for rounding.
+Every checkpoint stores them, and a resumed run compares them: users forget to change the key with
+the model, and no fingerprint covers the whole state of a process. They are compared, not hashed,
+because rounding must not make a run fail.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from sfit.rows import Tile, take_rows
 Array = npt.NDArray[Any]
 
 WHOLE_ROWS = MASKED_ROWS = 128
-"""Rows that are predicted as they are, and with one feature revealed each."""
+"""Number of rows predicted unmasked, and number predicted with one feature revealed."""
 
 
 def confirm(checkpoint: Checkpoint, problem: Problem, name: str) -> None:
-    """Store what a model predicts for a few rows; where it is stored, it must be the same."""
+    """Store a model's predictions for a few rows, or compare them with the stored ones."""
     now = _predictions(problem)
     stage = f"predictions of {name}"
     before = checkpoint.get(stage, 0, 0, decoded)
@@ -35,9 +35,11 @@ def confirm(checkpoint: Checkpoint, problem: Problem, name: str) -> None:
         checkpoint.put(stage, 0, 0, encoded(now))
         checkpoint.commit()
     elif before.shape != now.shape:
-        raise changed(checkpoint, name, f"{now.shape[1:]} values per row for {before.shape[1:]}")
+        raise changed(
+            checkpoint, name, f"with shape {now.shape[1:]} per row instead of {before.shape[1:]}"
+        )
     elif not _same(before, now, 0.0).all():
-        # What differs from call to call is no change.
+        # A difference that also occurs between two calls is no change of the model.
         noise = float(np.max(np.abs(_predictions(problem) - now)))
         noise = max(noise, rounding_noise(problem.view, problem.features, _spread(problem, 64)))
         same = _same(before, now, noise)
@@ -49,10 +51,11 @@ def confirm(checkpoint: Checkpoint, problem: Problem, name: str) -> None:
 
 
 def changed(checkpoint: Checkpoint, name: str, how: str) -> CheckpointError:
-    """What the user is told about a model that is no longer the same."""
+    """The error for a model whose predictions have changed."""
     return CheckpointError(
-        f"checkpoint {str(checkpoint.path)!r} is of another model: {name} predicts differently "
-        f"now, {how}. Choose another file, or delete this one to start anew; or restore the model."
+        f"checkpoint {str(checkpoint.path)!r} belongs to another model: {name} predicts "
+        f"differently now, {how}. Choose another file, delete this one to start over, or restore "
+        "the model."
     )
 
 
@@ -62,7 +65,7 @@ def _same(before: Array, now: Array, noise: float) -> Array:
 
 
 def _predictions(problem: Problem) -> Array:
-    """Predictions for fixed rows: some whole, some with a single feature revealed, and the base."""
+    """Predictions for fixed rows: some unmasked, some with one feature revealed, and the base."""
     features = problem.features
     direct = SidePredictions(problem.view, features)
     p = len(features.names)
@@ -72,27 +75,27 @@ def _predictions(problem: Problem) -> Array:
     try:
         masked = dict(direct(_spread(problem, max(1, MASKED_ROWS // len(some))), alone))
     except ModelError:
-        # If the test needs these rows, it says so itself, with the row.
+        # If the test needs these rows, it raises this error itself and names the row.
         return whole
     return np.concatenate([whole, *(masked[side].by_row() for side in alone)])
 
 
 def _spread(problem: Problem, n: int) -> Tile:
-    """So many rows from all over the first tile."""
+    """Rows spread over the first tile, at most n."""
     first = problem.rows.first
     rows = np.unique(np.linspace(0, len(first) - 1, n).astype(np.intp))
-    numbers = np.array([first.number(row) for row in rows.tolist()])
-    return Tile(first.index, take_rows(first.X, rows), first.y[rows], None, numbers)
+    row_ids = np.array([first.number(row) for row in rows.tolist()])
+    return Tile(first.index, take_rows(first.X, rows), first.y[rows], None, row_ids)
 
 
 def encoded(values: Array) -> bytes:
-    """Predictions as a file holds them: no pickle."""
+    """Predictions as bytes for a file, without pickle."""
     data = BytesIO()
     np.save(data, values, allow_pickle=False)
     return data.getvalue()
 
 
 def decoded(data: bytes) -> Array:
-    """Predictions from a file."""
+    """Predictions from the bytes of a file."""
     values: Array = np.load(BytesIO(data), allow_pickle=False)
     return values

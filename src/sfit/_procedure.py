@@ -1,6 +1,6 @@
 """The paper: Algorithm 1, Algorithm 2, their extension to any order, and the gates between orders.
 
-The procedure asks for contrasts, an order at a time, and is sent the evidence. It knows neither
+The procedure yields contrasts, one order at a time, and receives their evidence. It knows neither
 models nor rows, and reads like section 2 of the paper.
 """
 
@@ -19,17 +19,17 @@ from sfit._result import GateTest, SetTest
 from sfit._sign_statistic import SignStatistic
 
 COSTLY_PLAN = 5_000
-"""An order with more sets than this comes with a warning about its cost."""
+"""sfit warns about the cost of an order with more sets than this."""
 
 Outcome = tuple[list[SetTest], list[GateTest]]
 Procedure = Generator[list[Contrast], list[Evidence], Outcome]
 Measure = Callable[[list[Question], str], list[Evidence]]
-"""Answers questions; the text names the stage."""
+"""Answers questions; the string names the stage."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """What is asked of every part of the rows."""
+    """The tests to run on every part of the rows."""
 
     features: Features
     statistic: SignStatistic
@@ -47,14 +47,14 @@ class Design:
 
     @property
     def tested(self) -> list[int]:
-        """Features under test: those that are not given."""
+        """The tested features: all that are not given."""
         return sorted(self.features.everything - self.given)
 
 
 def follow(
     design: Design, sizes: Sequence[int], measure: Measure, warn: Callable[[str], None]
 ) -> list[tuple[Outcome, list[Evidence]]]:
-    """Run one procedure per part of the rows, in step, so each side is predicted once for all.
+    """Run one procedure per part of the rows, in lockstep, so each side is predicted only once.
 
     Each outcome comes with the evidence of its first stage.
     """
@@ -88,26 +88,26 @@ def _warn_of_cost(pending: Mapping[int, list[Contrast]], warn: Callable[[str], N
         n_sets = len({contrast.term for contrast in contrasts})
         if n_sets > COSTLY_PLAN:
             warn(
-                f"order {contrasts[0].order} plans {n_sets:,} sets of features, each up to one "
-                "pass of the model over the rows: n_partners=... tests only the likeliest."
+                f"order {contrasts[0].order} plans {n_sets:,} sets of features, each of which may "
+                "need predictions for all rows: n_partners=... tests only the likeliest partners."
             )
 
 
 def procedure(design: Design) -> Procedure:
-    """Find significant features order by order, as long as a gate says that something is left."""
+    """Find significant features order by order, until a gate closes."""
     found: set[int] = set()
     tests: list[SetTest] = []
     gates: list[GateTest] = []
     for order in range(1, design.max_order + 1):
         decided = yield from decide_order(design, order, frozenset(found))
         tests += [test for _, test in decided]
-        # Only when the whole order is decided do the new members of its significant sets join.
+        # The members of significant sets join `found` only after the whole order is decided.
         found.update(*(term for term, test in decided if test.significant))
         if design.rest:
             break
         gate = yield from ask_gate(design, order, frozenset(found))
         gates.append(gate)
-        # A closed gate says that no feature is left; interactions of found ones may be.
+        # A closed gate means that no feature is left; interactions of those found may remain.
         if not gate.is_open and not design.exhaustive:
             break
     return tests, gates
@@ -122,7 +122,7 @@ def decide_order(
     ]
     flat = [contrast for of_set in contrasts for contrast in of_set]
     answers = iter((yield flat) if flat else [])
-    # A set must pass all its contrasts: its p-value is the largest, and that contrast is reported.
+    # A set must pass all its contrasts: the one with the largest p-value is reported.
     reported: list[tuple[Contrast, Evidence]] = []
     for of_set in contrasts:
         evidence = [next(answers) for _ in of_set]
@@ -151,8 +151,8 @@ def plan_sets(design: Design, order: int, found: Term) -> list[Term]:
 def contrasts_of(design: Design, term: Term, order: int, found: Term) -> list[Contrast]:
     """The contrasts that a set must pass.
 
-    One over its members already found; and where asked for, or where all of them are found, one
-    over each of its subsets with one member less.
+    Its base is its members already found. With `strict`, or if all its members are found, each
+    subset with one member fewer is a base too.
     """
     beta = design.betas[order - 1]
     if design.rest:
@@ -167,23 +167,23 @@ def contrasts_of(design: Design, term: Term, order: int, found: Term) -> list[Co
     return [
         Contrast(
             term,
-            Reveal(shown | design.given),
+            Reveal(revealed | design.given),
             Reveal(term | design.given),
             order,
             beta,
-            "test" if shown == base else "subset",
+            "test" if revealed == base else "subset",
         )
-        for shown in bases
+        for revealed in bases
     ]
 
 
 def ask_gate(
     design: Design, order: int, found: Term
 ) -> Generator[list[Contrast], list[Evidence], GateTest]:
-    """Ask whether all features together predict better than those found (Algorithm 2)."""
-    everything, shown = design.features.everything, found | design.given
+    """Test whether all features together predict better than those found (Algorithm 2)."""
+    everything, base = design.features.everything, found | design.given
     names = design.features.named(found)
-    contrast = Contrast(everything - shown, Reveal(shown), Reveal(everything), order, 0.0, "gate")
+    contrast = Contrast(everything - base, Reveal(base), Reveal(everything), order, 0.0, "gate")
     [evidence] = yield [contrast]
     p = float(design.statistic.p_values([evidence])[0])
     return GateTest(
@@ -205,7 +205,7 @@ def set_test(
     adjusted: float,
     alpha: float,
 ) -> SetTest:
-    """What is reported of a set, from the contrast that speaks for it."""
+    """The reported test of a set, from its weakest contrast."""
     return SetTest(
         order=contrast.order,
         term=features.named(contrast.term),
@@ -225,5 +225,5 @@ def set_test(
 
 
 def _smallest_beta_max(evidence: Sequence[Evidence]) -> float:
-    """A set stays significant while all its contrasts do (NaN: one is not even at beta = 0)."""
+    """A set is significant while all its contrasts are (NaN: one is not even at beta = 0)."""
     return float(np.min([one.beta_max for one in evidence]))

@@ -1,15 +1,15 @@
-"""A progress bar, for those who ask for one."""
+"""An optional progress bar."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def progress_bar(*, shown: bool, **options: Any) -> Any:
-    """A bar of tqdm; one that is not shown costs nothing, and says nothing."""
-    if shown:
-        # Only now: on import it complains in notebooks that have no widgets.
+def progress_bar(*, enabled: bool, **options: Any) -> Any:
+    """A tqdm bar; a disabled one costs nothing and prints nothing."""
+    if enabled:
+        # Imported only if needed: it warns in notebooks without widgets.
         from tqdm.auto import tqdm
     else:
         from tqdm import tqdm
-    return tqdm(disable=not shown, **options)
+    return tqdm(disable=not enabled, **options)

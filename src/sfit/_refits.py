@@ -1,6 +1,6 @@
-"""Models fitted without some of the columns, and what they predict for the test rows.
+"""Models fitted without some of the columns, and their predictions for the test rows.
 
-That is all that is ever kept of them: losses, differences and tests follow from predictions.
+Only the predictions are stored: losses, differences and tests follow from them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from sfit.rows._store import open_store
 Array = npt.NDArray[Any]
 
 ALL_FEATURES = -1
-"""Stands for the model that leaves nothing out, in a checkpoint."""
+"""Key of the model fitted on all features, in a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,15 @@ class HeldTest:
     table: Table
     observed: Any
     rows: Table
-    """The same before columns were chosen, where these have numbers and no names."""
+    """The rows to pass on: with all columns if these have numbers instead of names."""
     chosen: Sequence[Any] | None
 
     def whole(self) -> dict[str, Any]:
-        """What poses the problem with all columns."""
+        """Arguments of `pose` for all columns."""
         return {"X": to_native(self.rows), "y": self.observed, "features": self.chosen}
 
     def some(self, positions: Sequence[int]) -> dict[str, Any]:
-        """What poses it with some."""
+        """Arguments of `pose` for some columns."""
         return {"X": to_native(select_columns(self.table, positions)), "y": self.observed}
 
     def fingerprint(self) -> str:
@@ -66,18 +66,18 @@ class HeldTest:
 
 @dataclass(frozen=True)
 class StoredTest:
-    """Test rows that are read piece by piece."""
+    """Test rows that are read in pieces."""
 
     rows: Any
     observed: str
     labels: tuple[str, ...]
 
     def whole(self) -> dict[str, Any]:
-        """What poses the problem with all columns."""
+        """Arguments of `pose` for all columns."""
         return self.some(range(len(self.labels)))
 
     def some(self, positions: Sequence[int]) -> dict[str, Any]:
-        """What poses it with some."""
+        """Arguments of `pose` for some columns."""
         labels = [self.labels[position] for position in positions]
         return {"X": self.rows, "y": self.observed, "features": labels}
 
@@ -88,7 +88,7 @@ class StoredTest:
 
 @dataclass(frozen=True)
 class Refits:
-    """All that fitting without some columns takes; sent to a worker once."""
+    """Everything needed for a refit without some columns; sent to a worker once."""
 
     estimator: Any
     train: Table
@@ -97,11 +97,11 @@ class Refits:
     loss: Any
 
     def fingerprint(self) -> str | Unseen:
-        """What a later run knows the estimator by: its parameters, not what it was fitted to."""
+        """Text that identifies the estimator: its parameters, not its fitted state."""
         return fingerprint_of(clone(self.estimator))
 
     def data(self) -> dict[str, str]:
-        """What a later run knows the rows by."""
+        """Texts that identify the rows."""
         names = column_names(self.train)
         return {
             "the training rows": f"{names} {_digest(self.train, self.target)}",
@@ -110,7 +110,7 @@ class Refits:
 
 
 def leave_out(payload: Payload, feature: int, members: Sequence[int]) -> tuple[int, list[Array]]:
-    """Refit without some columns; only predictions of the test rows leave the worker, no model."""
+    """Refit without some columns; only predictions, no model, leave the worker."""
     job: Refits = open_payload(payload)
     others = [position for position in range(job.train.shape[1]) if position not in members]
     model = fit(job.estimator, select_columns(job.train, others), job.target)
@@ -118,15 +118,15 @@ def leave_out(payload: Payload, feature: int, members: Sequence[int]) -> tuple[i
 
 
 def predictions_of(problem: Problem) -> list[Array]:
-    """What a model predicts for each tile, with everything revealed."""
+    """Predictions for each tile with everything revealed."""
     sides = SidePredictions(problem.view, problem.features)
     everything = Reveal(problem.features.everything)
     return [sides.one(tile, everything).by_row() for tile in every_tile(problem.rows)]
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A side whose predictions are known, tile by tile."""
+class StoredPredictions:
+    """A side whose predictions exist already, tile by tile."""
 
     by_tile: Sequence[Array]
 
@@ -135,7 +135,7 @@ class Kept:
 
 
 def keep(saved: Checkpoint | None, feature: int, by_tile: Sequence[Array]) -> None:
-    """All tiles or none: an estimator without a seed does not give the same model twice."""
+    """Store all tiles or none: an unseeded estimator does not give the same model twice."""
     if saved is None:
         return
     for number, values in enumerate(by_tile):
@@ -145,19 +145,20 @@ def keep(saved: Checkpoint | None, feature: int, by_tile: Sequence[Array]) -> No
 
 
 def recall(saved: Checkpoint | None, feature: int, n_tiles: int) -> list[Array] | None:
-    """What was kept, if all of it was."""
+    """The stored predictions of a feature; None unless all tiles are stored."""
     if saved is None:
         return None
     stored = [saved.get("LOCO", number, feature, decoded) for number in range(n_tiles)]
-    found = [values for values in stored if values is not None]
+    complete = [values for values in stored if values is not None]
     whole = saved.get("LOCO, all tiles", 0, feature, bytes.decode)
-    return found if len(found) == n_tiles and _digest(*found) == whole else None
+    return complete if len(complete) == n_tiles and _digest(*complete) == whole else None
 
 
 def check_same(saved: Checkpoint, refits: Refits, before: Sequence[Array], full: Problem) -> None:
-    """Refuse a checkpoint of an estimator that learns something else now.
+    """Refuse a checkpoint if the estimator's fit has changed.
 
-    Without a seed it learns something else each time: only one that does so no more has changed.
+    An unseeded estimator gives a different fit each time. So the stored fit counts as changed only
+    if two fits agree now, and differ from it.
     """
     now = _on_first_tile(full)
     if _alike(before[0], now):
@@ -174,7 +175,7 @@ def _on_first_tile(problem: Problem) -> Array:
 
 
 def _alike(a: Array, b: Array) -> bool:
-    """Whether two fits agree in half of the digits: fitting magnifies rounding."""
+    """Whether two fits agree in half of their digits: fitting amplifies rounding."""
     unit = max(float(np.finfo(values.dtype).eps) for values in (a, b))
     return a.shape == b.shape and bool(np.abs(a - b).max() <= unit**0.5 * np.abs(b).max())
 
@@ -198,7 +199,7 @@ def fit(estimator: Any, table: Table, target: Any) -> Any:
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuse what cannot be cloned and fitted."""
+    """Refuse an estimator that cannot be cloned and fitted."""
     if isinstance(estimator, type) or not (
         hasattr(estimator, "fit") and hasattr(estimator, "get_params")
     ):
@@ -211,28 +212,28 @@ def check_estimator(estimator: Any) -> None:
 def training_rows(
     X_train: Any, y_train: Any, features: Sequence[Any] | None
 ) -> tuple[Table, Any, list[str], Sequence[int]]:
-    """The table to fit on, its target, the labels of its columns, and their numbers if unnamed."""
+    """The training table, its target, its column labels, and the column ids if unnamed."""
     train = as_table(X_train, "X_train")
     check_shape("X_train", train)
     names = column_names(train)
     labels = list(names or (f"x{position}" for position in range(train.shape[1])))
-    numbers: Sequence[int] = range(len(labels)) if names is None else ()
+    column_ids: Sequence[int] = range(len(labels)) if names is None else ()
     if features is not None:
-        kept = positions_of(features, labels, "features", numbers)
-        train, labels = select_columns(train, kept), [labels[position] for position in kept]
-        numbers = kept if names is None else ()
-    return train, as_vector(y_train, "y_train", train.shape[0]), labels, numbers
+        chosen = positions_of(features, labels, "features", column_ids)
+        train, labels = select_columns(train, chosen), [labels[position] for position in chosen]
+        column_ids = chosen if names is None else ()
+    return train, as_vector(y_train, "y_train", train.shape[0]), labels, column_ids
 
 
 def testing_rows(
     X_test: Any, y_test: Any, train: Table, labels: list[str], features: Sequence[Any] | None
 ) -> HeldTest | StoredTest:
-    """The rows to compare losses on, in memory or read piece by piece."""
+    """The rows on which losses are compared, in memory or read in pieces."""
     named = column_names(train) is not None
     if open_store(X_test) is None:
         return _held_test(X_test, y_test, labels, named, features)
     if not named:
-        raise ArgumentError("X_train must have named columns where X_test is read piece by piece.")
+        raise ArgumentError("X_train must have named columns if X_test is read in pieces.")
     return StoredTest(X_test, y_test, tuple(labels))
 
 
@@ -243,7 +244,7 @@ def _held_test(
     check_shape("X_test", whole)
     test = _same_columns(whole, labels, named, features)
     observed = as_vector(y_test, "y_test", test.shape[0])
-    # Columns without names keep the numbers that they have among all columns.
+    # Columns without names keep their positions among all columns.
     numbered = not named and column_names(test) is None
     rows, chosen = (whole, features) if numbered else (test, None)
     return HeldTest(test, observed, rows, chosen)
@@ -262,8 +263,9 @@ def _same_columns(
         remedy = " of X_train: add them, or name the columns that both have with features=[...]."
         return select_columns(test, positions_in(names, labels, "X_test", remedy))
     if features is not None and not named:
-        own = [f"x{position}" for position in range(test.shape[1])]
-        return select_columns(test, positions_of(features, own, "features", range(len(own))))
+        default = [f"x{position}" for position in range(test.shape[1])]
+        positions = positions_of(features, default, "features", range(len(default)))
+        return select_columns(test, positions)
     if test.shape[1] != len(labels):
         raise DataError(
             f"X_test has {test.shape[1]} columns, but X_train has {len(labels)}: they must agree."

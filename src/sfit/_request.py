@@ -1,6 +1,6 @@
-"""What the user asked for, checked before any work is done.
+"""The arguments of a public call, checked before any work is done.
 
-Each argument of a public call is one field here: its check, and whether a checkpoint must know it.
+Each argument is one field, with its check and whether it is part of the run's identity.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from sfit._sign_statistic import SignTest, as_test
 from sfit.exceptions import ArgumentError
 
 MAX_ORDER = 1_000
-"""A larger order is a slip."""
+"""A larger order must be a mistake."""
 
 DEFAULT_BETA = 0.01
-"""The smallest relative improvement that counts, where the user names none."""
+"""The smallest relative improvement that counts, by default."""
 
 
 def argument(check: Callable[[Any, str], Any] | None = None, *, identity: bool = True) -> Any:
-    """A field with its check; `identity` says whether another value makes another run.
+    """A field with its check; `identity`: whether another value makes it another run.
 
-    A check raises, or returns the clean value, or returns None to keep the value.
+    A check raises, returns the clean value, or returns None to keep the value.
     """
     return field(metadata={"check": check, "identity": identity})
 
 
 def check_seed(value: Any, argument: str) -> int | None:
-    """A seed that can be written down; None where one is still to be drawn."""
+    """A whole-number seed; None if it is still to be drawn."""
     return None if value is None else as_seed(value)
 
 
 def check_no_weights(value: Any, argument: str) -> None:
-    """The sign test has no weights."""
+    """Refuse weights: the sign test has none."""
     if value is not None:
         raise ArgumentError(
-            f"{argument} is not supported: the sign test counts rows, and its exactness rests on "
-            "each row counting once. Test a resampled set, or parts of the rows with by=."
+            f"{argument} is not supported: the sign test counts rows, and is exact only if each "
+            "counts once. Test a resampled set, or parts of the rows with by=."
         )
 
 
@@ -77,7 +77,7 @@ class Checked:
         """Refuse values that do not fit each other."""
 
     def identity(self) -> dict[str, Any]:
-        """The arguments that a checkpoint must know."""
+        """The arguments that identify a run in a checkpoint."""
         return {
             one.name: getattr(self, one.name) for one in fields(self) if one.metadata["identity"]
         }
@@ -85,7 +85,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Execution(Checked):
-    """How the work is done, and where it is stored: none of it changes a result."""
+    """How the work is done and where it is stored; no field changes a result."""
 
     n_jobs: int | None = argument(check_jobs, identity=False)
     progress: bool = argument(check_flag, identity=False)
@@ -95,7 +95,7 @@ class Execution(Checked):
 
 @dataclass(frozen=True)
 class Subject(Execution):
-    """What is tested, and by which loss. A checkpoint knows the columns by their values."""
+    """The tested columns and the loss. A checkpoint identifies columns by their values."""
 
     features: Sequence[Any] | None = argument(identity=False)
     loss: Any = argument(lambda value, _: check_loss(value))
@@ -133,27 +133,27 @@ class Request(Subject):
         """Refuse values that do not fit each other."""
         if self.given_rest and self.max_order != 1:
             raise ArgumentError(
-                f"given='rest' has one order only; got max_order={self.max_order!r}."
+                f"given='rest' requires max_order=1; got max_order={self.max_order!r}."
             )
         if self.betas is not None:
             for name in ("validation", "random_model"):
                 if getattr(self.test, name) is not None:
                     raise ArgumentError(
-                        f"{name} serves beta='auto' only, but beta is {self.beta!r}: leave {name} "
-                        "out, or pass beta='auto'."
+                        f"{name} is used only with beta='auto', but beta is {self.beta!r}: omit "
+                        f"{name}, or pass beta='auto'."
                     )
 
     @cached_property
     def betas(self) -> tuple[float, ...] | None:
-        """One beta per order; None stands for "auto"."""
+        """One beta per order; None for "auto"."""
         return check_betas(DEFAULT_BETA if self.beta is None else self.beta, self.max_order)
 
     def warnings(self) -> list[str]:
-        """Values that are allowed, but hardly meant."""
+        """Warnings about valid but probably unintended values."""
         if self.betas is None or 1.0 not in self.betas:
             return []
         return [
-            f"beta={self.beta!r}: no loss falls by more than all of it, so nothing can be "
+            f"beta={self.beta!r}: no loss can decrease by more than 100 %, so nothing can be "
             "significant at beta = 1. Use a beta below 1, such as 0.01."
         ]
 
@@ -163,7 +163,7 @@ class Request(Subject):
         return isinstance(self.given, str) and self.given == "rest"
 
     def identity(self) -> dict[str, Any]:
-        """The arguments that a checkpoint must know; the labels of `by` count as rows."""
+        """The arguments that identify a run; the labels of `by` are identified with the rows."""
         by = self.by if isinstance(self.by, str) else self.by is not None
         betas = "auto" if self.betas is None else self.betas
         return super().identity() | {"beta": betas, "by": by} | self.test.identity()
@@ -196,7 +196,9 @@ class RefitRequest(Execution):
     groups: Mapping[str, Sequence[Any]] | None = argument(identity=False)
 
     def check_together(self) -> None:
-        """Refuse what only a choice of beta could use."""
+        """Refuse options that only the choice of beta uses."""
         for name in ("validation", "random_model"):
             if getattr(self.test, name) is not None:
-                raise ArgumentError(f"{name} serves the choice of beta, which LOCO does not have.")
+                raise ArgumentError(
+                    f"{name} is used only to choose beta: LOCO has none, omit {name}."
+                )

@@ -1,4 +1,4 @@
-"""What a run is known by, and whether a checkpoint is one of it."""
+"""The identity of a run, and opening the checkpoint that belongs to it."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from sfit.rows import hash_table
 def opened(
     path: Any,
     key: str | None,
-    asked: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     model: Callable[[], str | Unseen | None],
     data: Callable[[], Mapping[str, str]],
 ) -> Iterator[Checkpoint | None]:
-    """The checkpoint of a run, closed in the end; None where there is no path.
+    """The checkpoint of a run, closed on exit; None without a path.
 
-    `model` gives the text by which a later run knows the model again, and `data` what it must know
-    of the rows. Both are evaluated only when a checkpoint is used.
+    `model` returns the text that identifies the model to a later run, `data` the texts that
+    identify the rows. Both are evaluated only when a checkpoint is used.
     """
     if key is not None and not isinstance(key, str):
-        # str(key) of an object may be another in the next run.
-        raise ArgumentError(f"checkpoint_key must be a text, or None; got {key!r}.")
+        # str() of an object may differ in the next run.
+        raise ArgumentError(f"checkpoint_key must be a string, or None; got {key!r}.")
     if path is None:
         yield None
         return
     if not isinstance(path, str | PathLike):
         raise ArgumentError(f"checkpoint must be the path of a file; got {path!r}.")
-    about = {argument: _told(value, argument, key) for argument, value in asked.items()}
-    # Whoever gives a key answers for the model.
-    known = model() if key is None else "told by checkpoint_key"
-    if not isinstance(known, str):
-        unseen = known.what if isinstance(known, Unseen) else "its inside"
+    about = {name: describe_argument(value, name, key) for name, value in arguments.items()}
+    # With a key, the user is responsible for recognising the model.
+    fingerprint = model() if key is None else "identified by checkpoint_key"
+    if not isinstance(fingerprint, str):
+        unseen = fingerprint.what if isinstance(fingerprint, Unseen) else "its inside"
         raise ArgumentError(
-            f"checkpoint: a later run could not tell this model from another, because sfit cannot "
-            f"see {unseen}; pass checkpoint_key='...', a text that you change whenever the model "
-            "changes."
+            f"checkpoint: a later run could not distinguish this model from another, because sfit "
+            f"cannot see {unseen}; pass checkpoint_key='...', a string that you change whenever "
+            "the model changes."
         )
     about |= {
-        "the model": known,
+        "the model": fingerprint,
         "checkpoint_key": str(key),
         **data(),
         "the version of sfit": version_of("sfit"),
@@ -65,11 +65,11 @@ def opened(
 def opened_for(
     path: Any,
     key: str | None,
-    asked: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     problem: Problem,
     validation: Problem | None = None,
 ) -> Iterator[Checkpoint | None]:
-    """The checkpoint of a run that tests a fitted model, which must still predict the same."""
+    """The checkpoint of a run that tests a fitted model; its predictions must be unchanged."""
 
     def data() -> dict[str, str]:
         reference = blake2b(digest_size=16)
@@ -81,19 +81,19 @@ def opened_for(
             "the validation rows": "none" if validation is None else validation.rows.fingerprint(),
         }
 
-    with opened(path, key, asked, problem.view.fingerprint, data) as checkpoint:
+    with opened(path, key, arguments, problem.view.fingerprint, data) as checkpoint:
         if checkpoint is not None:
             confirm(checkpoint, problem, "the model")
         yield checkpoint
 
 
-def _told(value: Any, argument: str, key: str | None) -> str:
-    """An argument as text; what cannot be told from another needs the user's own key."""
+def describe_argument(value: Any, argument: str, key: str | None) -> str:
+    """An argument as text; a callable cannot be identified and needs a checkpoint key."""
     if not callable(value):
         return repr(value)
     if key is None:
         raise ArgumentError(
-            f"checkpoint: {argument} is a function, which a later run could not tell from another; "
-            "pass checkpoint_key='...', a text that you change whenever the function changes."
+            f"checkpoint: {argument} is a function, which a later run could not distinguish from "
+            "another; pass checkpoint_key='...', a string that you change whenever it changes."
         )
     return "a function"

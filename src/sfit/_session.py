@@ -1,4 +1,4 @@
-"""What one run keeps while it goes on: workers, progress, checkpoint, warnings, stages."""
+"""The state of one run: workers, progress, checkpoint, warnings, stages."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sfit._warn import warn_user
 
 @dataclass
 class Session:
-    """The only object of a run that changes."""
+    """The only mutable object of a run."""
 
     n_jobs: int | None = None
     progress: bool = False
     checkpoint: Checkpoint | None = None
     warnings: list[str] = field(default_factory=list)
-    """Every warning of the run, once; the result repeats them."""
+    """Each warning of the run once; the result repeats them."""
     stages: list[dict[str, Any]] = field(default_factory=list)
-    """Of each order and gate: its name, the route its sides were predicted by, and the seconds."""
+    """For each order and gate: its name, the route that predicted its sides, and the seconds."""
 
     started: float = field(default_factory=time.perf_counter)
 
@@ -33,14 +33,14 @@ class Session:
         return cls(request.n_jobs, request.progress)
 
     def seed(self, random_state: int | None) -> int:
-        """The seed of the run: the user's, or one drawn when the run began."""
+        """The seed of the run: the user's, or one drawn when the run first started."""
         if random_state is not None:
             return random_state
         drawn = as_seed(None)
         return drawn if self.checkpoint is None else self.checkpoint.first_drawn("seed", drawn)
 
     def run(self) -> dict[str, Any]:
-        """How the result came about; no part of what results are compared by."""
+        """Versions, time and stages of the run; comparisons of results ignore them."""
         seconds = time.perf_counter() - self.started
         return {"versions": versions(), "seconds": seconds, "stages": self.stages}
 

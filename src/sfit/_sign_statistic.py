@@ -1,7 +1,7 @@
-"""The sign test as a statistic: counts, and order statistics of the differences where they matter.
+"""The sign test as a statistic of tiles: counts, and the order statistics that are reported.
 
-A tally describes a run of rows; tallies of tiles merge into the tally of all rows, and everything
-that is ever reported about a contrast follows from it.
+A tally summarises some rows. The tallies of all tiles merge into one, which determines everything
+that is reported about a contrast.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from sfit._arguments import check_callable, check_choice, check_level, check_val
 from sfit._contrast import Evidence, Losses, Question, delta, relative_improvement
 from sfit._packed import pack, unpack
 from sfit._select import (
+    EMPTY_WINDOW,
     EVERYTHING,
-    NOT_LOOKED_FOR,
-    NOTHING,
-    NOWHERE,
+    NO_RANKS,
+    SKIPPED,
     Window,
     bracket,
     bracket_by_sample,
@@ -39,38 +39,40 @@ from sfit.exceptions import ArgumentError
 _ABOVE_ZERO = float(np.nextafter(0.0, 1.0))
 
 FIRST_MARGIN, MARGIN_GROWTH = 4.0, 4.0
-"""Brackets leave this many standard errors on either side, and more each time one has missed."""
+"""Margin of a bracket in standard errors, and its growth each time a bracket has missed."""
 
 
 class Focus(NamedTuple):
-    """Where to look for the wanted order statistics of delta and of rho."""
+    """The windows that are searched for order statistics of delta and of rho."""
 
     delta: Window
     rho: Window
     n_se: float
-    """Standard errors that a bracket leaves on either side."""
+    """Margin of a bracket on either side, in standard errors."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SignTest:
-    r"""The sign test of the paper, with its options: pass it as ``test=``.
+    r"""Options of the paper's sign test; pass an instance as ``test=``.
 
     Parameters
     ----------
     interval : {"exact", "asymptotic"}, default="exact"
-        Interval of the median: with guaranteed coverage, or as printed in the paper.
+        Confidence interval of the median: exact, with guaranteed coverage, or asymptotic, as
+        printed in the paper.
     validation : tuple (X, y), optional
-        Rows on which ``beta="auto"`` chooses beta; refused with any other beta.
+        Rows on which ``beta="auto"`` chooses beta. An error with any other beta.
     validation_fraction : float, default=0.5
-        The share of the rows set aside for that choice, where there is no `validation`.
+        Without `validation`, the share of the rows that ``beta="auto"`` sets aside.
     random_model : callable, optional
-        ``rng -> model``: draws the random models for ``beta="auto"``. By default copies of the
-        model with random parameters. Refused with any other beta.
+        ``rng -> model``: draws a random model for ``beta="auto"``. By default, a copy of the model
+        with random parameters. An error with any other beta.
 
     Notes
     -----
-    The null hypothesis is :math:`\mathrm{median}(\Delta) \le 0`. The number of positive differences
-    is then at most binomial with probability 1/2, whatever the data: section 2.2 of the paper.
+    The null hypothesis is :math:`\mathrm{median}(\Delta) \le 0`. Under it, the number of positive
+    differences is stochastically at most binomial with probability 1/2, whatever the distribution
+    of the data: section 2.2 of the paper.
 
     Examples
     --------
@@ -95,7 +97,7 @@ class SignTest:
             check_validation(self.validation)
 
     def identity(self) -> dict[str, Any]:
-        """The options that a checkpoint must know; validation rows are known by their values."""
+        """The options that identify a run; its validation rows are identified by their values."""
         names = ("interval", "validation_fraction", "random_model")
         return {name: getattr(self, name) for name in names}
 
@@ -105,7 +107,7 @@ class SignTest:
 
 
 def as_test(test: Any) -> SignTest:
-    """The test that a name stands for, or the user's own."""
+    """The test object for a name; a `SignTest` is returned unchanged."""
     if isinstance(test, SignTest):
         return test
     if isinstance(test, str) and test == "sign":
@@ -120,20 +122,20 @@ class SignStatistic:
     alpha: float
     interval: str = "exact"
     only_beta_max: bool = False
-    """Compute beta_max alone, and neither the median nor its interval; beta is 0 then."""
+    """Compute beta_max only, without the median and its interval; requires beta = 0."""
 
     def ranks(self, n: int) -> Ranks:
         """Ranks of the interval ends, the one-sided bound and the critical count of n units."""
         return ranks(n, self.alpha, self.interval)
 
     def start(self, attempt: int) -> Focus:
-        """Look everywhere; `attempt` counts the passes in which a bracket missed."""
+        """Search everywhere; `attempt` counts the passes in which a bracket missed."""
         return Focus(EVERYTHING, EVERYTHING, FIRST_MARGIN * MARGIN_GROWTH**attempt)
 
     def tally(self, question: Question, losses: Losses, focus: Focus) -> Tally:
         """Count the rows of one tile.
 
-        Where no earlier tile has bracketed the order statistics, this tile brackets its own.
+        If no earlier tile has bracketed the order statistics, this tile brackets them itself.
         """
         base, full, counts = losses
         n = len(base) if counts is None else int(counts.sum())
@@ -142,19 +144,19 @@ class SignStatistic:
         for_delta, for_rho, n_se = focus
         for_itself = counts is None and for_rho == EVERYTHING
         if for_itself and not self._may_improve(question, n_better, n, n_se):
-            for_itself, for_rho = False, NOWHERE
-        if self.only_beta_max and for_rho == NOWHERE:
-            # At beta = 0 the rows that count are those whose loss is smaller.
-            return Tally(n, n_better, n_better, n_improvable, NOTHING, NOT_LOOKED_FOR)
+            for_itself, for_rho = False, EMPTY_WINDOW
+        if self.only_beta_max and for_rho == EMPTY_WINDOW:
+            # At beta = 0 a row counts as positive if its loss is smaller.
+            return Tally(n, n_better, n_better, n_improvable, NO_RANKS, SKIPPED)
         rho = relative_improvement(base, full)
         positive = rho > question.contrast.beta
-        kept = NOTHING
+        counted = NO_RANKS
         if not self.only_beta_max:
             differences = delta(base, full, positive, question.contrast.beta)
             if counts is None and for_delta == EVERYTHING:
                 wanted = self._delta_ranks(question.n)
                 for_delta = bracket_by_sample(differences, wanted, question.n, n_se)
-            kept = count(differences, for_delta, counts)
+            counted = count(differences, for_delta, counts)
         rho_ranks = self._rho_ranks(question.n)
         if for_itself:
             for_rho = _improving(bracket_by_sample(rho, rho_ranks, question.n, n_se))
@@ -163,12 +165,12 @@ class SignStatistic:
             total(positive, counts),
             n_better,
             n_improvable,
-            kept,
-            count(rho, for_rho, counts) if rho_ranks else NOTHING,
+            counted,
+            count(rho, for_rho, counts) if rho_ranks else NO_RANKS,
         )
 
     def merge(self, question: Question, tallies: Sequence[Tally], focus: Focus) -> Tally:
-        """Add up the tallies of some tiles, and keep only what may hold an order statistic."""
+        """Merge the tallies of some tiles; keep only values inside the narrowed brackets."""
         n = sum(one.n for one in tallies)
         for_delta = merge([one.delta for one in tallies])
         for_rho = merge([one.rho for one in tallies])
@@ -188,11 +190,11 @@ class SignStatistic:
         )
 
     def refocus(self, focus: Focus, seen: Tally) -> Focus:
-        """Look where the tiles seen so far bracket the order statistics."""
+        """Search only the brackets that the tiles so far give."""
         return Focus(seen.delta.window, seen.rho.window, focus.n_se)
 
     def conclude(self, question: Question, seen: Tally) -> Evidence | None:
-        """What all rows say about a question; None when a bracket missed."""
+        """The evidence of all rows; None if a bracket missed."""
         wanted, rho_ranks = self._delta_ranks(question.n), self._rho_ranks(question.n)
         values = order_statistics(seen.delta, wanted)
         if None in values:
@@ -204,19 +206,19 @@ class SignStatistic:
             if threshold is None:
                 return None
             beta_max = threshold
-        # Ranks that are not wanted have no value; rank 0 stands for an infinite end.
-        found: dict[int, Any] = defaultdict(lambda: np.nan, zip(wanted, values, strict=True))
+        # A rank that is not wanted has no value; rank 0 stands for an infinite end.
+        by_rank: dict[int, Any] = defaultdict(lambda: np.nan, zip(wanted, values, strict=True))
         if not self.only_beta_max:
-            found[0] = -np.inf
+            by_rank[0] = -np.inf
         low, high = median_ranks(question.n)
         return Evidence(
             n=question.n,
             n_positive=seen.n_positive,
             n_improvable=seen.n_improvable,
-            statistic=(found[low] + found[high]) / 2,
-            ci_low=found[level.low],
-            ci_high=found[level.high] if level.high else -found[0],
-            ci_lower=found[level.lower],
+            statistic=(by_rank[low] + by_rank[high]) / 2,
+            ci_low=by_rank[level.low],
+            ci_high=by_rank[level.high] if level.high else -by_rank[0],
+            ci_lower=by_rank[level.lower],
             beta_max=beta_max,
         )
 
@@ -225,7 +227,7 @@ class SignStatistic:
         return p_value([one.n_positive for one in evidence], [one.n for one in evidence])
 
     def weakest(self, evidence: Sequence[Evidence]) -> int:
-        """Position of the evidence with the largest p-value, the first of several."""
+        """Position of the evidence with the largest p-value; the first if several are equal."""
         return int(np.argmin([one.n_positive for one in evidence]))
 
     def too_few(self, n: int) -> tuple[str, ...]:
@@ -233,7 +235,7 @@ class SignStatistic:
         return too_few_rows(n, self.alpha, self.ranks(n))
 
     def cannot_reject(self, evidence: Sequence[Evidence], loss: str) -> tuple[str, ...]:
-        """The caveat that no contrast of this base can be significant, where none can."""
+        """The caveat that no contrast of this base can be significant, if that is so."""
         n, critical = evidence[0].n, self.ranks(evidence[0].n).critical
         n_improvable = max(one.n_improvable for one in evidence)
         if n_improvable >= critical or critical > n:
@@ -241,8 +243,8 @@ class SignStatistic:
         remedy = (
             "use a loss that grades predictions, such as 'log_loss'"
             if loss == "zero_one"
-            else "choose another reference, because at this one the model predicts all other rows "
-            "without error"
+            else "choose another reference: at this one the model predicts all other rows without "
+            "error"
         )
         return (
             f"the base has a loss above zero on {n_improvable:,} rows, and at least {critical:,} "
@@ -250,11 +252,11 @@ class SignStatistic:
         )
 
     def pack(self, tallies: Sequence[Tally]) -> bytes:
-        """Tallies as a checkpoint stores them."""
+        """Tallies as bytes for a checkpoint."""
         return pack(tallies)
 
     def unpack(self, data: bytes, n_tallies: int) -> list[Tally]:
-        """Tallies from a checkpoint; a ValueError where the data hold anything else."""
+        """Tallies from a checkpoint; raise ValueError if the bytes hold anything else."""
         return unpack(data, n_tallies)
 
     def _delta_ranks(self, n: int) -> list[int]:
@@ -266,12 +268,12 @@ class SignStatistic:
         return [rank for rank in wanted if rank]
 
     def _rho_ranks(self, n: int) -> list[int]:
-        """The rank of rho that is beta_max, the c-th largest of n; none where c > n."""
+        """The rank of beta_max among rho, the c-th largest of n; empty if c > n."""
         lower = self.ranks(n).lower
         return [lower] if lower else []
 
     def _may_improve(self, question: Question, n_better: int, m: int, n_se: float) -> bool:
-        """Whether enough of all rows may improve for a beta_max, judging by m of them."""
+        """Whether m rows suggest that enough of all rows improve for beta_max to exist."""
         critical = self.ranks(question.n).critical
         if m == question.n:
             return n_better >= critical
@@ -279,12 +281,12 @@ class SignStatistic:
 
 
 def _improving(window: Window) -> Window:
-    """Only improvements matter for beta_max: where the c-th largest is none, it is not a number."""
+    """Only improvements matter: beta_max is NaN if the c-th largest rho is not positive."""
     return Window(max(window.low, _ABOVE_ZERO), window.high)
 
 
 def _overdispersion(tallies: Sequence[Tally]) -> float:
-    """How much more the tiles differ than random rows would; rows may come in some order."""
+    """Variance between tiles relative to random rows; above 1 for rows in a systematic order."""
     shares = [(s.n_positive, s.n) for s in tallies if s.n]
     n, share = sum(m for _, m in shares), 0.0
     if n:

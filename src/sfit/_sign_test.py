@@ -1,8 +1,8 @@
-"""The sign test of section 2.2 and everything that follows from its binomial law.
+"""The sign test of section 2.2: p-values, critical counts, ranks, power.
 
-Under the boundary of H0: median(delta) <= 0 the number of positive differences is
-B ~ Binomial(n, 1/2). All functions here are pure: they know counts, ranks and levels, and neither
-models nor data. Ranks are 1-based, as in the paper: d_(1) is the smallest difference.
+At the boundary of H0: median(delta) <= 0, the number of positive differences is
+B ~ Binomial(n, 1/2). All functions here are pure: they take counts, ranks and levels, and know
+neither models nor data. Ranks are 1-based, as in the paper: d_(1) is the smallest difference.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Array = npt.NDArray[Any]
 INTERVALS = ("exact", "asymptotic")
 
 SCANNED_ROWS = 100_000
-"""Numbers of rows that `rows_needed` looks at together."""
+"""Values of n that `rows_needed` examines in one vectorised call."""
 MOST_ROWS = 10**9
-"""An effect that needs more rows than this is none."""
+"""`rows_needed` treats an effect that needs more rows than this as no effect."""
 
 
 class Ranks(NamedTuple):
-    """Which order statistics of n differences a test of one level needs (0: there is none)."""
+    """The order statistics of n differences that a test at one level needs (0: none)."""
 
     low: int
     """Lower end of the two-sided interval, d_(low); 0 stands for minus infinity."""
@@ -46,15 +46,15 @@ class Ranks(NamedTuple):
 def p_value(n_positive: Any, n: Any) -> Any:
     """P(B >= n_positive): the one-sided (greater) binomial test of Algorithm 1."""
     n_positive, n = np.asarray(n_positive), np.asarray(n)
-    # By symmetry exactly 1/2 for the upper half of an odd n, where SciPy can be off by a bit.
+    # By symmetry exactly 1/2 at (n + 1) / 2 of an odd n, where SciPy can be off by one bit.
     return np.where(2 * n_positive == n + 1, 0.5, binom.sf(n_positive - 1, n, 0.5))[()]
 
 
 def critical_count(n: Any, alpha: float) -> Any:
-    """Smallest count c with P(B >= c) < alpha, elementwise in n; n + 1 where there is none."""
+    """Smallest count c with P(B >= c) < alpha, elementwise in n; n + 1 if none exists."""
     n = np.asarray(n)
-    # By symmetry: SciPy's isf gives up below 1e-17, its ppf does not. It inverts in floating point:
-    # begin below, and settle "<" by the p-value that decides.
+    # Use symmetry: SciPy's isf fails below 1e-17, its ppf does not. It inverts in floating point,
+    # so start below and let the p-value itself decide "<".
     count = n - binom.ppf(alpha, n, 0.5).astype(np.int64) - 1
     while np.any(early := p_value(count, n) >= alpha):
         count = count + early
@@ -62,8 +62,8 @@ def critical_count(n: Any, alpha: float) -> Any:
 
 
 def exact_rank(n: int, alpha: float) -> int:
-    """Largest k with 2 P(B <= k) <= alpha (section 2.2); -1 where there is none."""
-    # ppf inverts in floating point: begin above.
+    """Largest k with 2 P(B <= k) <= alpha (section 2.2); -1 if none exists."""
+    # ppf inverts in floating point: start above.
     k = int(binom.ppf(alpha / 2, n, 0.5)) + 1
     while k >= 0 and 2 * binom.cdf(k, n, 0.5) > alpha:
         k -= 1
@@ -106,12 +106,12 @@ def fewest_rows(alpha: float) -> int:
 
 
 def too_few_rows(n: int, alpha: float, level: Ranks | None = None) -> tuple[str, ...]:
-    """What to say when n rows cannot be significant, or lack an interval that is asked for."""
+    """Caveats if n rows can never be significant, or have no finite interval at this level."""
     needed = fewest_rows(alpha)
     if n < needed:
         return (
-            f"{n} rows are too few for anything to be significant at alpha={alpha:g}: at least "
-            f"{needed} are needed, and several hundred to find anything but the strongest effects.",
+            f"{n} rows are too few for anything to be significant at alpha={alpha:g}: use at least "
+            f"{needed}, and several hundred to find anything but the strongest effects.",
         )
     if level is not None and not level.low:
         return (f"{n} rows are too few for an exact interval at alpha={alpha:g}: it is infinite.",)
@@ -119,28 +119,29 @@ def too_few_rows(n: int, alpha: float, level: Ranks | None = None) -> tuple[str,
 
 
 def power(n: int, probability: float, alpha: float = 0.05) -> float:
-    r"""Probability that the sign test rejects with `n` rows.
+    r"""Power of the sign test: the probability that it rejects with `n` held-out rows.
 
     Parameters
     ----------
     n : int
         Number of held-out rows.
     probability : float
-        Probability that the difference of a row is positive; 1/2 is the boundary of the null.
+        Probability that a row's difference is positive; 1/2 is the boundary of the null
+        hypothesis.
     alpha : float, default=0.05
         Level of the test.
 
     Returns
     -------
     float
-        Between 0 and 1.
+        The power, between 0 and 1.
 
     Notes
     -----
-    It is :math:`P(B_p \ge c)` for :math:`B_p \sim \mathrm{Bin}(n, p)`, where c is the smallest
-    count with :math:`P(B_{1/2} \ge c) < \alpha`: section 2.2 of the paper, and Dixon and Mood
-    (1946). The true size of the test is ``power(n, 0.5, alpha)``; it is below `alpha` because the
-    binomial law is discrete.
+    The power is :math:`P(B_p \ge c)` for :math:`B_p \sim \mathrm{Bin}(n, p)`, where c is the
+    smallest count with :math:`P(B_{1/2} \ge c) < \alpha`: section 2.2 of the paper, and Dixon and
+    Mood (1946). The exact size of the test is ``power(n, 0.5, alpha)``; it is below `alpha` because
+    the binomial distribution is discrete.
 
     Examples
     --------
@@ -156,28 +157,28 @@ def power(n: int, probability: float, alpha: float = 0.05) -> float:
 
 
 def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> int:
-    r"""Number of held-out rows from which the sign test has at least the wanted power.
+    r"""Number of held-out rows that gives the sign test the required power.
 
     Parameters
     ----------
     probability : float
-        Probability that the difference of a row is positive, above 1/2.
+        Probability that a row's difference is positive, above 1/2.
     alpha : float, default=0.05
         Level of the test.
     power : float, default=0.8
-        Wanted probability of a rejection, above `alpha`.
+        Required probability of a rejection, above `alpha`.
 
     Returns
     -------
     int
-        The smallest n such that the power is reached at n *and at every larger n*. The power is a
-        sawtooth in n, so a single n that happens to reach it would be a lucky one.
+        The smallest n at which the power is reached *for n and for every larger n*. The power is a
+        sawtooth in n, so a smaller n may reach it by chance and n + 1 miss it again.
 
     Notes
     -----
-    Section 2.2 of the paper recommends several thousand rows; this says how many: the smallest
+    Section 2.2 of the paper recommends several thousand rows. This function returns the smallest
     :math:`n` with :math:`P(B_p \ge c_m) \ge \text{power}` for every :math:`m \ge n`, where
-    :math:`B_p \sim \mathrm{Bin}(m, p)` and :math:`c_m` is the critical count of m rows.
+    :math:`B_p \sim \mathrm{Bin}(m, p)` and :math:`c_m` is the critical count for m rows.
 
     Examples
     --------
@@ -194,9 +195,9 @@ def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> 
     if not alpha < power:
         raise ArgumentError(f"power must lie between alpha = {alpha!r} and 1; got {power!r}.")
 
-    # The power is a sawtooth: it falls where the critical count grows. Bisection finds a place
-    # where it falls short no more; within the next teeth, where one may still reach lower, every n
-    # is looked at. Beyond them the power has grown by more than the height of a tooth.
+    # The power is a sawtooth in n: it drops where the critical count increases. Bisection finds one
+    # n that suffices. Every n of the next teeth, which may drop below the target again, is checked.
+    # Beyond them the power has grown by more than the height of a tooth.
     def is_short(n: Any) -> Any:
         return binom.sf(critical_count(n, alpha) - 1, n, probability) < power
 
@@ -205,8 +206,8 @@ def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> 
         low, high = high, 2 * high
         if low > MOST_ROWS:
             raise ArgumentError(
-                f"probability must be further above 0.5: at {probability!r} more than "
-                f"{MOST_ROWS:,} rows would be needed."
+                f"probability must be further above 0.5: {probability!r} would need more than "
+                f"{MOST_ROWS:,} rows."
             )
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""What a run of rows says about a contrast, under the sign test."""
+"""The summary of some rows for a contrast, under the sign test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Tally(NamedTuple):
     n: int
     n_positive: int
     n_better: int
-    """Rows whose loss is smaller on the full side, by however little."""
+    """Rows whose loss is smaller on the full side, by any amount."""
     n_improvable: int
     delta: Counted
     rho: Counted

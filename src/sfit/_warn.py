@@ -1,4 +1,4 @@
-"""Warnings that point at the user's line, however deep in the package they arise."""
+"""Warnings that point at the user's line, wherever in the package they arise."""
 
 from __future__ import annotations
 

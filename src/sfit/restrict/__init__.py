@@ -1,4 +1,4 @@
-"""A side as a function of a tile: what the model predicts when only some features are revealed."""
+"""A side as a function of a tile: predictions of the model with only some features revealed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 NOTICEABLE = 0.1
-"""The model may be asked about this share of the terms, or one of several, without a warning."""
+"""This share of the terms, or one of several, may fall back to the model without a warning."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class SidePredictions:
     view: ModelView
     features: Features
     structure: Dense | Trees | None = None
-    """The inside of the model, where fast routes may use it."""
+    """The structure of the model, if fast routes may use it."""
     prepared: dict[Side, Restricted] = field(default_factory=dict)
-    """Sides that have a function of their own; the model itself is asked for all others."""
+    """The functions of sides on a fast route; the model itself predicts all others."""
     memory: Memory = field(default_factory=Memory)
     trusted: dict[tuple[Side, Side], bool] = field(default_factory=dict)
-    """Whether a route was close enough to the model, of the contrasts that it was compared on."""
+    """For each verified contrast, whether its route was close enough to the model."""
 
     def __call__(self, tile: Tile, sides: Sequence[Side]) -> Iterator[tuple[Side, Prediction]]:
         """Each distinct side with its predictions."""
@@ -63,11 +63,11 @@ class SidePredictions:
         precision: Precision,
         warn: Callable[[str], None],
     ) -> tuple[str, list[Contrast]]:
-        """Make the functions that a fast route has for some contrasts.
+        """Prepare the functions of the fast route for some contrasts.
 
-        Gives the route's name, and the contrasts with the arithmetic that computes their sides. On
-        a sample of the first tile's rows the route must give what the model gives: the model itself
-        is asked about contrasts for which it does not.
+        Returns the route's name, and the contrasts with the arithmetic that computes their sides.
+        The route is verified on a sample of the first tile's rows; contrasts that it does not
+        reproduce are predicted by the model itself.
         """
         route = fast_route(
             self.view, self.features, self.structure, contrasts, precision.n, self.prepared
@@ -85,43 +85,45 @@ class SidePredictions:
     def _verified(
         self, route: Route, tile: Tile, precision: Precision, warn: Callable[[str], None]
     ) -> Route:
-        """The route without the contrasts that it cannot be trusted with."""
-        asked = dict.fromkeys(route.contrasts)
+        """The route without the contrasts that fail verification."""
+        contrasts = dict.fromkeys(route.contrasts)
         try:
-            failed = self._failed(route, [*asked], tile, precision)
+            failed = self._failed(route, [*contrasts], tile, precision)
         except ModelError:
-            # Asked for every row, the model tells which of them it fails at.
-            return without(route, asked.keys())
-        slow = len(failed) == len(asked) or len(failed) > max(1, NOTICEABLE * len(asked))
+            # The direct route names the failing row.
+            return without(route, contrasts.keys())
+        slow = len(failed) == len(contrasts) or len(failed) > max(1, NOTICEABLE * len(contrasts))
         if failed and slow and all(self.trusted.values()):
-            warn(_given_up(route.name, len(failed), len(asked)))
+            warn(_fallback_warning(route.name, len(failed), len(contrasts)))
         if isinstance(self.structure, Dense):
-            self.trusted.update({(c.base, c.full): c not in failed for c in asked})
+            self.trusted.update({(c.base, c.full): c not in failed for c in contrasts})
         return without(route, failed)
 
     def _failed(
-        self, route: Route, asked: Sequence[Contrast], tile: Tile, precision: Precision
+        self, route: Route, contrasts: Sequence[Contrast], tile: Tile, precision: Precision
     ) -> Set[Contrast]:
-        """The contrasts for which the route is not what the model is."""
+        """The contrasts for which the route does not reproduce the model."""
         if not isinstance(self.structure, Dense):
             functions = route.functions
             right = not functions or repeats(self.view, self.features, functions, tile)
-            return set() if right else set(asked)
-        new = [c for c in asked if (c.base, c.full) not in self.trusted]
+            return set() if right else set(contrasts)
+        new = [c for c in contrasts if (c.base, c.full) not in self.trusted]
         made: dict[Side, Restricted] = dict(route.functions.items())
-        known = self.prepared | made
+        functions_of = self.prepared | made
         wrong = not_reproduced(
-            self.view, self.features, self.structure, new, known, tile, precision
+            self.view, self.features, self.structure, new, functions_of, tile, precision
         )
-        return wrong | {c for c in asked if not self.trusted.get((c.base, c.full), True)}
+        return wrong | {c for c in contrasts if not self.trusted.get((c.base, c.full), True)}
 
 
-def _given_up(name: str, n_failed: int, n_asked: int) -> str:
-    """The warning that the model itself is asked, and why."""
-    which = "every row" if n_failed == n_asked else f"every row of {n_failed} terms of {n_asked}"
+def _fallback_warning(name: str, n_failed: int, n_contrasts: int) -> str:
+    """The warning that the model itself predicts, and why."""
+    which = "every row"
+    if n_failed < n_contrasts:
+        which += f" for {n_failed} of {n_contrasts} terms"
     return (
         f"the fast route {name!r} does not reproduce this model's predictions closely enough: the "
-        f"model itself is asked for {which}, which is slower but right. A float32 network "
-        "loses digits where columns are far from zero beside their spread: standardise them before "
-        "you train it."
+        f"model itself predicts {which}, which is slower but correct. A float32 network loses "
+        "digits if columns are far from zero relative to their spread: standardise them before "
+        "training."
     )

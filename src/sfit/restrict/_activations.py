@@ -1,4 +1,4 @@
-"""Where the units of a network bend, and what its last layer means."""
+"""Slopes of piecewise linear activations, and the transformation of the last layer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = npt.NDArray[Any]
 
 
 def slope_below_zero(activation: str) -> float | None:
-    """Slope of a piecewise linear activation below zero (above it is 1); None if it is another."""
+    """Slope of a piecewise linear activation below zero (above, it is 1); None for others."""
     if activation == "identity":
         return 1.0
     if activation == "relu":
@@ -24,7 +24,7 @@ def slope_below_zero(activation: str) -> float | None:
 
 
 def finish(raw: Array, output: str, dtype: np.dtype[Any]) -> Array:
-    """From the raw outputs of the last layer to predictions."""
+    """Turn the raw outputs of the last layer into predictions."""
     if output == "sigmoid":
         # Not 1 - p, which loses the digits of a small probability.
         finished = np.empty((len(raw), 2), dtype=dtype)

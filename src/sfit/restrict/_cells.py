@@ -1,7 +1,7 @@
-"""A step function of some columns: the cell of each row, and the model's value there.
+"""A step function of some columns: the cell of each row, and the model's prediction there.
 
-Bit for bit what predicting every row would give. Where cells are few, all are asked for before the
-data are seen; a product of many, which rows hardly fill, is asked for cell by cell as rows come.
+The result is bit-identical to predicting every row. Few cells are all predicted in advance; of a
+large product of cells, most of them empty, each is predicted when the first row falls into it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from sfit.rows import Table, Tile, column_values, to_native, with_values
 Array = npt.NDArray[Any]
 
 CALL_ROWS = 65_536
-"""So many cells are predicted in one call, as many as a tile has rows; fewer of wide rows."""
+"""Cells predicted in one call, as many as a tile has rows; fewer if rows are wide."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The cells of some columns: the search among the thresholds of each, and a value per step."""
+    """The cells of some columns: for each, the threshold lookup and one value per step."""
 
     columns: tuple[int, ...]
     lookups: tuple[Lookup, ...]
@@ -42,14 +42,14 @@ class Grid:
         return prod(map(len, self.values))
 
     def cells_of(self, tile: Tile) -> Array:
-        """Number of the cell of each row of a tile."""
+        """Index of the cell of each row of a tile."""
         cells: Array | None = None
-        for own, values in zip(self.steps_of(tile), self.values, strict=True):
-            cells = own if cells is None else cells * len(values) + own
+        for steps, values in zip(self.steps_of(tile), self.values, strict=True):
+            cells = steps if cells is None else cells * len(values) + steps
         return np.zeros(len(tile), dtype=np.intp) if cells is None else cells
 
     def steps_of(self, tile: Tile) -> list[Array]:
-        """Number of the step of each row of a tile, along each column."""
+        """Index of the step of each row of a tile, along each column."""
         return [
             lookup(column_values(tile.X, column))
             for column, lookup in zip(self.columns, self.lookups, strict=True)
@@ -61,95 +61,96 @@ class Grid:
 
 
 NO_COLUMNS = Grid((), (), ())
-"""The one cell of all rows that nothing tells apart."""
+"""One cell for all rows."""
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A step function of some columns: the cell of each row, and the model's value there."""
+    """A step function of some columns: the cell of each row, and the prediction there."""
 
     grid: Grid
     values: Array
 
     def __call__(self, tile: Tile) -> Prediction:
-        """Look the rows of a tile up."""
+        """Look up the rows of a tile."""
         if len(self.values) == 1:
             return Prediction(self.values, None, len(tile))
         return Prediction(self.values, self.grid.cells_of(tile), len(tile))
 
 
 @dataclass
-class Asked:
-    """What the model has said of some cells; not a number where it was not asked."""
+class CellCache:
+    """Predictions of some cells; NaN for cells not predicted yet."""
 
     values: Array | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Another process asks for the cells of its own rows."""
+        """Another process starts with an empty cache and predicts the cells of its rows."""
         return {"values": None}
 
 
 @dataclass(frozen=True)
 class SparseCells:
-    """The same for many cells, most of them empty: each is asked for when a row first lies there.
+    """The same for many cells, most of them empty: each is predicted when a row first falls in it.
 
-    Cells come in order, where neighbours take the same way down the trees: a forest answers twice
-    as fast as for rows as they come.
+    Cells are predicted in order. Neighbours take the same path down the trees, so a forest is twice
+    as fast as for rows in their original order.
     """
 
     side: Reveal
     grid: Grid
     view: ModelView
     features: Features
-    asked: Asked = field(default_factory=Asked)
+    cache: CellCache = field(default_factory=CellCache)
 
     @property
     def size(self) -> int:
-        """Numbers that are held when every cell was asked for."""
+        """Values held when every cell has been predicted."""
         return self.grid.n_cells
 
     def __call__(self, tile: Tile) -> Prediction:
-        """Look the rows of a tile up, after asking for cells that no row has met before."""
+        """Look up the rows of a tile, after predicting cells that are new."""
         cells = self.grid.cells_of(tile)
-        table = self.asked.values
-        unknown = slice(None) if table is None else _is_unknown(table.take(cells, axis=0))
+        table = self.cache.values
+        unknown = slice(None) if table is None else _is_missing(table.take(cells, axis=0))
         new = np.unique(cells[unknown])
         if table is None or len(new):
-            found = ask_cells(self.view, self.features.reference, [(self.grid, new)])
-            if not np.isfinite(found).all():
+            predicted = predict_cells(self.view, self.features.reference, [(self.grid, new)])
+            if not np.isfinite(predicted).all():
                 return self._directly(tile)
             if table is None:
-                table = np.full((self.grid.n_cells, *found.shape[1:]), np.nan, dtype=found.dtype)
-            table[new] = found
-            self.asked.values = table
+                shape = self.grid.n_cells, *predicted.shape[1:]
+                table = np.full(shape, np.nan, dtype=predicted.dtype)
+            table[new] = predicted
+            self.cache.values = table
         return Prediction(table.take(cells, axis=0), None, len(tile))
 
     def _directly(self, tile: Tile) -> Prediction:
-        """Ask for every row: where a prediction is not finite, that tells which row it is of."""
+        """Predict every row: the direct route names the row of a prediction that is not finite."""
         [(_, prediction)] = predict_directly(self.view, self.features, tile, [self.side], Memory())
         return prediction
 
 
-def _is_unknown(values: Array) -> Array:
+def _is_missing(values: Array) -> Array:
     return np.isnan(values if values.ndim == 1 else values.sum(axis=1))
 
 
 def at_cells(cells: Array, values: Sequence[Array]) -> list[Array]:
-    """A value of each column for some cells of their product; the last column runs fastest.
+    """The value of each column in some cells of the product; the last column varies fastest.
 
-    Columns may be more than an array of NumPy has dimensions.
+    `np.unravel_index` would not do: there may be more columns than NumPy allows dimensions.
     """
-    found = []
-    for own in reversed(values):
-        cells, step = np.divmod(cells, len(own))
-        found.append(own[step])
-    return found[::-1]
+    columns = []
+    for of_column in reversed(values):
+        cells, step = np.divmod(cells, len(of_column))
+        columns.append(of_column[step])
+    return columns[::-1]
 
 
 def representatives(edges: Array, strict: bool, missing: bool, *, unbounded: bool = False) -> Array:
-    """A value of each cell, in order; a missing one last where the column has any.
+    """One value per cell, in order; NaN comes last if the column has missing values.
 
-    `unbounded` says that the column holds infinities, or what the trees' type takes for them.
+    `unbounded`: the column holds infinities, or values that overflow to them in the trees' dtype.
     """
     dtype = edges.dtype.type
     with np.errstate(over="ignore"):
@@ -160,31 +161,32 @@ def representatives(edges: Array, strict: bool, missing: bool, *, unbounded: boo
         else:
             values = np.append(edges, np.nextafter(edges[-1], dtype(np.inf)))
     if not unbounded:
-        # A split of what is missing from all else may have its threshold at infinity, which most
-        # models refuse. Without infinite rows the cell beyond the largest float is empty.
+        # A split that separates missing values from all others may have an infinite threshold, and
+        # most models refuse infinite input. Without infinite rows, the cell beyond the largest
+        # float is empty.
         largest = np.finfo(dtype).max
         values = np.clip(values, -largest, largest)
     return np.append(values, dtype(np.nan)) if missing else values
 
 
-def ask_cells(view: ModelView, reference: Table, asked: Sequence[tuple[Grid, Array]]) -> Array:
-    """Predict the representatives of some cells of some grids, in calls that fit the budget."""
+def predict_cells(view: ModelView, reference: Table, wanted: Sequence[tuple[Grid, Array]]) -> Array:
+    """Predict the representatives of some cells of some grids, in calls within the budget."""
     most = max(1, min(CALL_ROWS, CALL_BYTES // (8 * reference.shape[1])))
-    answers = [_ask(view, reference, some) for some in _calls(asked, most)]
+    answers = [_predict(view, reference, some) for some in _calls(wanted, most)]
     return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
 
 def _calls(
-    asked: Sequence[tuple[Grid, Array]], most: int
+    wanted: Sequence[tuple[Grid, Array]], most: int
 ) -> Iterator[Sequence[tuple[Grid, Array]]]:
-    """The same cells, so many at a time."""
+    """The same cells, at most `most` at a time."""
     some: list[tuple[Grid, Array]] = []
     size = 0
-    for grid, cells in asked:
+    for grid, cells in wanted:
         while len(cells):
-            own, cells = cells[: most - size], cells[most - size :]
-            some.append((grid, own))
-            size += len(own)
+            fitting, cells = cells[: most - size], cells[most - size :]
+            some.append((grid, fitting))
+            size += len(fitting)
             if size == most:
                 yield some
                 some, size = [], 0
@@ -192,10 +194,10 @@ def _calls(
         yield some
 
 
-def _ask(view: ModelView, reference: Table, asked: Sequence[tuple[Grid, Array]]) -> Array:
+def _predict(view: ModelView, reference: Table, wanted: Sequence[tuple[Grid, Array]]) -> Array:
     changed: dict[int, tuple[list[Array], list[Array]]] = {}
     total = 0
-    for grid, cells in asked:
+    for grid, cells in wanted:
         for column, values in grid.representatives(cells):
             where, what = changed.setdefault(column, ([], []))
             where.append(np.arange(total, total + len(cells)))

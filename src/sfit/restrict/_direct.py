@@ -1,7 +1,7 @@
-"""The route that any model allows: assemble masked rows and ask the model, but each row only once.
+"""The direct route, for any model: assemble masked rows and predict each distinct row once.
 
-The base is one row. A side has as many distinct rows as the revealed columns have: a dummy costs
-two predictions, not n. Sides with few distinct rows share one call.
+The base is one row. A side has as many distinct rows as its revealed columns: a dummy costs two
+predictions, not n. Sides with few distinct rows share one call.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from sfit.rows import Table, Tile, distinct_rows, is_frame, reveal, to_native
 Array = npt.NDArray[Any]
 
 CALL_BYTES = 256 * 2**20
-"""Memory budget for the rows of one call of the model, and for the predictions that are kept."""
+"""Memory budget for the rows of one call of the model, and for the stored predictions."""
 
 STACK_ROWS = 1_024
-"""Sides with at most so many distinct rows share a call; larger ones have one of their own.
+"""Sides with at most this many distinct rows share a call; each larger side has a separate call.
 
-Of rows so wide that these would not fit the memory budget, as many as do.
+For very wide rows the number is reduced to fit the memory budget.
 
-A prediction may depend, in its last bit, on the rows it is computed with. So a side is stacked or
-not by this rule alone, never by what else is cached or who computes it.
+The last bit of a prediction may depend on the other rows of its call. So this rule alone decides
+whether a side is stacked, never the state of a cache or the worker.
 """
 
 FEW_ROWS = 64
-"""So few rows are predicted as they are: to look for equal ones takes longer."""
+"""At most this many rows are predicted without searching for duplicates, which takes longer."""
 
 
 @dataclass
 class Memory:
-    """Predictions of large sides, kept from one order to the next while they fit the budget."""
+    """Predictions of large sides, stored from one order to the next within the budget."""
 
     held: dict[tuple[int, Reveal], Prediction] = field(default_factory=dict)
     used: int = 0
 
     def keep(self, tile: Tile, side: Reveal, prediction: Prediction) -> None:
-        """Keep what fits; what does not is computed again, to the same bits."""
+        """Store a prediction if it fits; otherwise it is recomputed later, bit-identically."""
         key = tile.index, side
         size = prediction.values.nbytes
         size += 0 if prediction.codes is None else prediction.codes.nbytes
@@ -59,24 +59,24 @@ class Memory:
             self.used += size
 
     def __getstate__(self) -> dict[str, Any]:
-        """Another process starts with an empty memory: it is not worth sending."""
+        """Another process starts with an empty memory: sending it does not pay."""
         return {"held": {}, "used": 0}
 
 
 @dataclass(frozen=True)
 class _Small:
-    """A side with few distinct rows: which, and the one that each row of the tile equals."""
+    """A side with few distinct rows: their positions, and the one that each row equals."""
 
     side: Reveal
     rows: Array
     codes: Array | None
-    """None where all rows are distinct, or are one row."""
+    """None if all rows are distinct, or all are equal."""
 
 
 def predict_directly(
     view: ModelView, features: Features, tile: Tile, sides: Sequence[Reveal], memory: Memory
 ) -> Iterator[tuple[Reveal, Prediction]]:
-    """Each side with its predictions for the rows of the tile."""
+    """Yield each side with its predictions for the rows of the tile."""
     small: list[_Small] = []
     for side in sides:
         if (tile.index, side) in memory.held:
@@ -86,14 +86,14 @@ def predict_directly(
         if not columns:
             small.append(_Small(side, np.zeros(1, dtype=np.intp), None))
             continue
-        found = None if len(tile) <= FEW_ROWS else distinct_rows(tile.X, columns)
-        rows = None if found is None else found[0]
+        distinct = None if len(tile) <= FEW_ROWS else distinct_rows(tile.X, columns)
+        rows, codes = (None, None) if distinct is None else distinct
         if (len(tile) if rows is None else len(rows)) <= _rows_per_call(features, STACK_ROWS):
             rows = np.arange(len(tile)) if rows is None else rows
-            small.append(_Small(side, rows, None if found is None else found[1]))
+            small.append(_Small(side, rows, codes))
             continue
         values = _large(view, features, tile, side, rows)
-        prediction = Prediction(values, None if found is None else found[1], len(tile))
+        prediction = Prediction(values, codes, len(tile))
         memory.keep(tile, side, prediction)
         yield side, prediction
     yield from _stacked(view, features, tile, small)
@@ -102,13 +102,13 @@ def predict_directly(
 def _large(
     view: ModelView, features: Features, tile: Tile, side: Reveal, rows: Array | None
 ) -> Array:
-    """Predictions of one side for some rows (all: None), in calls that fit the memory budget."""
+    """Predictions of one side for some rows (None: all), in calls within the memory budget."""
     columns = features.shown(side.shown)
-    numbers = np.arange(len(tile)) if rows is None else rows
-    per_call = _rows_per_call(features, len(numbers))
+    positions = np.arange(len(tile)) if rows is None else rows
+    per_call = _rows_per_call(features, len(positions))
     answers = []
-    for first in range(0, len(numbers), per_call):
-        some = numbers[first : first + per_call]
+    for first in range(0, len(positions), per_call):
+        some = positions[first : first + per_call]
         whole = rows is None and len(some) == len(tile)
         block = reveal(features.reference, tile.X, columns, None if whole else some)
         answers.append(_call(view, features, tile, block, [(side, some)]))
@@ -116,14 +116,14 @@ def _large(
 
 
 def _rows_per_call(features: Features, most: int) -> int:
-    """Rows that fit the memory budget of a call, at most so many."""
+    """Number of rows that fit the memory budget of a call, at most `most`."""
     return max(1, min(most, CALL_BYTES // (8 * features.reference.shape[1])))
 
 
 def _stacked(
     view: ModelView, features: Features, tile: Tile, small: Sequence[_Small]
 ) -> Iterator[tuple[Reveal, Prediction]]:
-    """Predictions of sides with few distinct rows, as many of them in one call as may share it."""
+    """Predictions of sides with few distinct rows, several sides in one call."""
     start, most = 0, _rows_per_call(features, STACK_ROWS)
     while start < len(small):
         stop, total = start, 0
@@ -138,8 +138,8 @@ def _stacked(
         owners = [(item.side, item.rows) for item in stack]
         predictions = _call(view, features, tile, _concatenate(blocks, total), owners)
         for item in stack:
-            own, predictions = predictions[: len(item.rows)], predictions[len(item.rows) :]
-            yield item.side, Prediction(own, item.codes, len(tile))
+            of_side, predictions = predictions[: len(item.rows)], predictions[len(item.rows) :]
+            yield item.side, Prediction(of_side, item.codes, len(tile))
         start = stop
 
 
@@ -150,38 +150,38 @@ def _call(
     block: Table,
     owners: Sequence[tuple[Reveal, Array]],
 ) -> Array:
-    """One call of the model; what goes wrong is told with the row and what was revealed."""
+    """One call of the model; errors name the row and the revealed features."""
     m = block.shape[0]
     try:
-        predictions = _ask(view, block)
+        predictions = _predict(view, block)
     except ModelError:
         raise
     except Exception as error:
         alone = threading.current_thread() is threading.main_thread()
-        advice = "" if alone else " (Is it safe with several threads? If not, use n_jobs=1.)"
-        shown = features.named(owners[0][0].shown)
+        advice = "" if alone else " (If the model is not thread-safe, use n_jobs=1.)"
+        revealed = features.named(owners[0][0].shown)
         raise ModelError(
             f"the model failed on {m} masked rows of rows {tile.number(0)} to "
-            f"{tile.number(len(tile) - 1)}, with {shown!r} revealed: {type(error).__name__}: "
+            f"{tile.number(len(tile) - 1)}, with {revealed!r} revealed: {type(error).__name__}: "
             f"{error}{advice}"
         ) from error
     predictions = checked(predictions, m)
     finite = np.isfinite(predictions)
     if not finite.all():
-        row, shown = _whose(~finite, features, tile, owners)
+        row, revealed = _first_wrong(~finite, features, tile, owners)
         raise ModelError(
-            f"the model's prediction for row {row} is not finite with {shown!r} revealed and all "
-            "other features at their reference: choose another reference, or remove the row."
+            f"the model's prediction for row {row} is not finite with {revealed!r} revealed and "
+            "all other features at their reference: choose another reference, or remove the row."
         )
     if view.task == "classification" and predictions.ndim == 2:
         wrong = (predictions < 0) | (predictions > 1)
         wrong |= np.abs(predictions.sum(axis=1, keepdims=True) - 1) > 1e-3
         if wrong.any():
-            row, shown = _whose(wrong, features, tile, owners)
+            row, revealed = _first_wrong(wrong, features, tile, owners)
             first = predictions[wrong.any(axis=1).argmax()]
             raise ModelError(
-                f"the model's output is not probabilities: row {row} has {first.tolist()!r} with "
-                f"{shown!r} revealed. Convert logits first: sfit.models.torch_model(module, "
+                f"the model's outputs are not probabilities: row {row} has {first.tolist()!r} with "
+                f"{revealed!r} revealed. Convert logits first: sfit.models.torch_model(module, "
                 "output='logits') for torch, scipy.special.softmax in a function otherwise. "
                 f"{view.remedy}".rstrip()
             )
@@ -191,19 +191,19 @@ def _call(
 def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
     """Largest difference between predicting 64 fixed rows one at a time and in a batch.
 
-    It is what a library's own arithmetic can change in a prediction without any feature changing.
+    This is how much the library's arithmetic alone can change a prediction.
     """
     columns = features.shown(features.everything)
     n = min(64, len(tile))
-    # Rows anew for each call: a model may write to them.
+    # Fresh rows for each call: a model may write to them.
     whole, single = (reveal(features.reference, tile.X[:n], columns, None) for _ in range(2))
-    together = checked(_ask(view, whole), n)
-    alone = [checked(_ask(view, single[row : row + 1]), 1) for row in range(n)]
+    together = checked(_predict(view, whole), n)
+    alone = [checked(_predict(view, single[row : row + 1]), 1) for row in range(n)]
     return float(np.max(np.abs(together - np.concatenate(alone))))
 
 
-def _ask(view: ModelView, block: Table) -> Any:
-    """Ask the model; where it cannot take a single row (a squeeze, say), ask for the row twice."""
+def _predict(view: ModelView, block: Table) -> Any:
+    """Call the model; if it cannot take a single row (a squeeze, say), pass the row twice."""
     if block.shape[0] > 1:
         return view.predict(to_native(block))
     with suppress(Exception):
@@ -213,10 +213,10 @@ def _ask(view: ModelView, block: Table) -> Any:
     return checked(view.predict(to_native(_concatenate([block, block], 2))), 2)[:1]
 
 
-def _whose(
+def _first_wrong(
     wrong: Array, features: Features, tile: Tile, owners: Sequence[tuple[Reveal, Array]]
 ) -> tuple[int, tuple[str, ...]]:
-    """Global number of the first row that is wrong, and what was revealed of it."""
+    """Number of the first wrong row in the user's data, and its revealed features."""
     first = int((wrong if wrong.ndim == 1 else wrong.any(axis=1)).argmax())
     for side, rows in owners:
         if first < len(rows):
@@ -226,8 +226,8 @@ def _whose(
 
 
 def checked(answer: Any, m: int) -> Array:
-    """Predictions as floats, one row of them per row; anything else is refused."""
-    # A copy: some models use one array for all answers, and a view would keep its rows alive.
+    """Predictions as floats, one (or one vector) per row; refuse anything else."""
+    # A copy: some models reuse one array for all calls, and a view would keep it alive.
     predictions: Array = np.array(as_array(answer))
     if predictions.ndim == 2 and predictions.shape[1] == 1:
         predictions = predictions[:, 0]
@@ -245,7 +245,7 @@ def checked(answer: Any, m: int) -> Array:
 
 
 def _concatenate(blocks: Iterable[Table], m: int) -> Table:
-    """Blocks of m rows in all, as one; those of an array are never held all at once."""
+    """Concatenate blocks of m rows in total; array blocks are never all in memory at once."""
     blocks = iter(blocks)
     first = next(blocks)
     if is_frame(first):

@@ -1,7 +1,7 @@
-"""Of a network that sees few inputs change, only the first layer is cheap: it is updated.
+"""If few inputs of a network change, its first layer is updated instead of recomputed.
 
-z = z0 + sum over the revealed inputs of (x_j - r_j) W_j, the rest is computed in full. For terms of
-several features, and for activations that are smooth.
+z = z0 + sum over the revealed inputs of (x_j - r_j) W_j; later layers are computed in full. This
+serves terms of several features, and smooth activations.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from sfit.rows import Tile, column_values
 Array = npt.NDArray[Any]
 
 ROWS_AT_ONCE = 8_192
-"""Rows that go through the layers together: a whole tile of wide layers takes too much memory."""
+"""Rows per block: a whole tile would take too much memory in wide layers."""
 
 SMOOTH = {"tanh": np.tanh, "logistic": expit}
 
 
 def is_computable(network: Dense) -> bool:
-    """Whether every activation is one that can be computed here."""
+    """Whether every activation can be computed here."""
     return all(
         slope_below_zero(activation) is not None or activation in SMOOTH
         for *_, activation in network.layers
@@ -38,13 +38,13 @@ def is_computable(network: Dense) -> bool:
 
 @dataclass(frozen=True)
 class FirstLayerUpdate:
-    """A network whose first layer is updated from the reference, the rest computed in full."""
+    """A network whose first layer is updated from its value at the reference."""
 
     columns: tuple[int, ...]
     reference: Array
     start: Array
     network: Dense
-    """Its weights are of the type that is computed in."""
+    """Its weights have the dtype of the computation."""
 
     def __call__(self, tile: Tile) -> Prediction:
         """Run the network on the rows of a tile, block by block."""
@@ -56,11 +56,11 @@ class FirstLayerUpdate:
     def _block(self, tile: Tile, first: int) -> Array:
         weights, _, activation = self.network.layers[0]
         rows = slice(first, min(first + ROWS_AT_ONCE, len(tile)))
-        # Nothing revealed is a product with no columns: the same steps, for the same rounding.
+        # The base is a product with no columns: the same steps give the same rounding.
         moved = np.empty((rows.stop - first, len(self.columns)), dtype=weights.dtype)
         for number, column in enumerate(self.columns):
-            shown = as_entered(column_values(tile.X, column)[rows], self.network.input_dtype)
-            np.subtract(shown, self.reference[number], out=moved[:, number], casting="same_kind")
+            entered = as_entered(column_values(tile.X, column)[rows], self.network.input_dtype)
+            np.subtract(entered, self.reference[number], out=moved[:, number], casting="same_kind")
         z = _activated(self.start + moved @ weights[list(self.columns)], activation)
         for weights, bias, activation in self.network.layers[1:]:
             z = _activated(z @ weights + bias, activation)
@@ -71,10 +71,10 @@ class FirstLayerUpdate:
 def make_updates(
     network: Dense, reference: Array, sides: Sequence[Sequence[int]], dtype: np.dtype[Any]
 ) -> list[FirstLayerUpdate]:
-    """A network with some columns revealed, for each of some sides, computed in `dtype`.
+    """For each side, the network with its columns revealed, computed in `dtype`.
 
-    The reference is as the network sees it. What goes into the first activations there is summed
-    in doubles, with all digits of the weights.
+    The reference is in the network's input dtype. The first layer's value there is summed in
+    doubles, with all digits of the weights.
     """
     weights, bias, _ = network.layers[0]
     start = (reference @ np.asarray(weights, dtype=np.float64) + bias).astype(dtype)
@@ -83,7 +83,10 @@ def make_updates(
         for weights, bias, activation in network.layers
     )
     narrow = replace(network, layers=layers)
-    return [FirstLayerUpdate(tuple(own), reference[list(own)], start, narrow) for own in sides]
+    return [
+        FirstLayerUpdate(tuple(columns), reference[list(columns)], start, narrow)
+        for columns in sides
+    ]
 
 
 def _activated(z: Array, activation: str) -> Array:

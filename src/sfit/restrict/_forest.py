@@ -1,7 +1,7 @@
-"""A forest, tree by tree: where all trees together have too many cells, each has few.
+"""A forest, tree by tree: each tree has few cells, even if all trees together have too many.
 
-A forest predicts the mean of its trees, in their order. A table of each tree's own cells gives what
-the tree predicts, and the sum in the same order gives the forest's prediction in every bit.
+A forest predicts the mean of its trees, summed in their order. One table per tree gives the tree's
+predictions, and their sum in the same order is bit-identical to the forest's prediction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sfit.rows import Tile
 Array = npt.NDArray[Any]
 
 ROWS_AT_ONCE = 8_192
-"""Rows that are added up together: what they need stays in the cache."""
+"""Rows per block, small enough for the cache."""
 
 
 @dataclass(frozen=True)
@@ -33,25 +33,25 @@ class TreeByTree:
     grid: Grid
     """The cells of all trees together."""
     steps: tuple[Array, ...]
-    """For each column, by tree and step of the grid: its share of the number of a tree's cell."""
+    """For each column, by tree and step of the grid: its contribution to the tree's cell index."""
     tables: tuple[Array, ...]
-    """What each tree says in its cells."""
+    """The predictions of each tree in its cells."""
 
     @property
     def size(self) -> int:
-        """Numbers that are held."""
+        """Number of values held."""
         return sum(steps.size for steps in self.steps) + sum(map(len, self.tables))
 
     def __call__(self, tile: Tile) -> Prediction:
-        """Look the rows of a tile up in every tree, and add up."""
+        """Look up the rows of a tile in every tree and average."""
         steps_of = self.grid.steps_of(tile)
         values = np.zeros((len(tile), *self.tables[0].shape[1:]))
         for first in range(0, len(tile), ROWS_AT_ONCE):
-            own = [steps[first : first + ROWS_AT_ONCE] for steps in steps_of]
+            block = [steps[first : first + ROWS_AT_ONCE] for steps in steps_of]
             total = values[first : first + ROWS_AT_ONCE]
             for number, table in enumerate(self.tables):
-                cell = self.steps[0][number].take(own[0])
-                for steps, at in zip(self.steps[1:], own[1:], strict=True):
+                cell = self.steps[0][number].take(block[0])
+                for steps, at in zip(self.steps[1:], block[1:], strict=True):
                     cell += steps[number].take(at)
                 total += table.take(cell, axis=0)
         values /= len(self.tables)
@@ -59,33 +59,38 @@ class TreeByTree:
 
 
 def make_tree_by_tree(
-    trees: Trees, reference: Array, grid: Grid, nodes: Mapping[int, Array], most: int, room: int
+    trees: Trees, reference: Array, grid: Grid, nodes: Mapping[int, Array], most: int, budget: int
 ) -> TreeByTree | None:
-    """Ask each tree for its own cells; None where one of them is not a number.
+    """Predict the cells of each tree; None if a prediction is not finite.
 
-    `nodes` are the splits of each column that can be reached, `reference` the frozen row. None,
-    too, where a tree has more than `most` cells on average, more than `room` numbers are held, or
-    the rows that ask a tree for all of its cells take more than a call may.
+    `nodes` are the reachable splits of each column, `reference` the frozen row. Also None if trees
+    have more than `most` cells on average, if more than `budget` values would be held, or if the
+    rows for all cells of a tree exceed the memory budget of a call.
     """
-    edges = [_by_tree(trees, own) for own in nodes.values()]
-    of_trees = [prod(len(own) + 1 for own in of_tree) for of_tree in zip(*edges, strict=True)]
+    edges = [_by_tree(trees, of_column) for of_column in nodes.values()]
+    of_trees = [
+        prod(len(thresholds) + 1 for thresholds in of_tree) for of_tree in zip(*edges, strict=True)
+    ]
     cells = sum(of_trees)
     held = cells + len(of_trees) * sum(map(len, grid.values))
-    if cells > most * len(of_trees) or held > room or max(of_trees) * reference.nbytes > CALL_BYTES:
+    too_wide = max(of_trees) * reference.nbytes > CALL_BYTES
+    if cells > most * len(of_trees) or held > budget or too_wide:
         return None
-    steps = tuple(np.empty((len(trees.roots), len(own)), dtype=np.intp) for own in grid.values)
+    steps = tuple(
+        np.empty((len(trees.roots), len(values)), dtype=np.intp) for values in grid.values
+    )
     which: Literal["left", "right"] = "right" if trees.strict else "left"
     tables = []
     for number, of_tree in enumerate(zip(*edges, strict=True)):
         stride = 1
         for column in reversed(range(len(of_tree))):
-            found = np.searchsorted(of_tree[column], grid.values[column], which)
-            np.multiply(found, stride, out=steps[column][number])
+            steps_of_tree = np.searchsorted(of_tree[column], grid.values[column], which)
+            np.multiply(steps_of_tree, stride, out=steps[column][number])
             stride *= len(of_tree[column]) + 1
         rows = np.tile(reference, (stride, 1))
-        values = [representatives(own, trees.strict, missing=False) for own in of_tree]
-        for column, own in zip(nodes, at_cells(np.arange(stride), values), strict=True):
-            rows[:, column] = own
+        values = [representatives(at, trees.strict, missing=False) for at in of_tree]
+        for column, at in zip(nodes, at_cells(np.arange(stride), values), strict=True):
+            rows[:, column] = at
         tables.append(trees.members[number](rows))
         if not np.isfinite(tables[-1]).all():
             return None
@@ -98,4 +103,4 @@ def _by_tree(trees: Trees, nodes: Array) -> Sequence[Array]:
     order = np.lexsort((trees.threshold[nodes], owner))
     threshold = trees.threshold[nodes[order]]
     ends = np.searchsorted(owner[order], np.arange(1, len(trees.roots)))
-    return [np.unique(own) for own in np.split(threshold, ends)]
+    return [np.unique(of_tree) for of_tree in np.split(threshold, ends)]

@@ -1,7 +1,7 @@
-"""The inputs of a network as it sees them: rounded to its own type before anything is computed.
+"""The inputs of a network, rounded to its input dtype before anything is computed.
 
-Far from zero, single precision drops most digits of a small change: next to 1,000,000 two numbers
-differ by at least 1/16. A route that kept the digits would compute another function.
+Far from zero, single precision drops most digits of a small change: near 1,000,000 two distinct
+numbers differ by at least 1/16. A route that kept the digits would compute a different function.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ Array = npt.NDArray[Any]
 
 
 def as_entered(values: Array, dtype: np.dtype[Any] | None) -> Array:
-    """Values as they enter the first layer; without a type, as they are."""
+    """Values in the dtype in which they enter the first layer; unchanged without a dtype."""
     if dtype is None:
         return values
-    # What is too large becomes infinite, as it does in the library's own conversion.
+    # Values that are too large become infinite, as in the library's conversion.
     with np.errstate(over="ignore"):
         return values.astype(dtype, copy=False)
 
 
 def reference_of(network: Dense, reference: Array) -> Array:
-    """A row of reference values as the network sees it, in doubles."""
+    """A row of reference values, rounded to the network's input dtype, in doubles."""
     return as_entered(np.asarray(reference), network.input_dtype).astype(np.float64)

@@ -1,9 +1,9 @@
-"""Locating many values among few sorted edges: binary search, where hardly any is searched for.
+"""Locate many values among few sorted edges, with a binary search for only a few of them.
 
-Edges and values are put into equal bins by the same monotone map. A bin that holds no edge lies
-between the same two edges as all of its values, so its number of edges below is the answer. Bins
-are many and edges few: hardly any value shares a bin with an edge, and only those are searched for.
-The answer is exact, whatever the rounding of the map.
+One monotone map puts edges and values into equal bins. A bin without an edge lies between two
+edges, and so do all its values: the number of edges below the bin is the result. Bins are many and
+edges few, so few values share a bin with an edge, and only those need a binary search. The result
+is exact, whatever the rounding of the map.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 FEW_EDGES = 4
-"""So many edges are compared with one by one."""
+"""Up to this many edges are compared one by one."""
 BINS_PER_EDGE = 64
-"""Measured: half as many take a fifth longer at a million rows, and save little at ten thousand."""
+"""Measured: half as many take 20 % longer at a million rows and save little at ten thousand."""
 LEAST_BINS, MOST_BINS = 1 << 10, 1 << 16
-"""More bins leave fewer values to search for, but take time to make, and fall out of the cache."""
+"""More bins leave fewer values to search, but take time to build and overflow the cache."""
 ALL_BINS = 1 << 24
-"""Bins of all searches that are held together: 32 MB, or 64 MB where there are many edges."""
+"""Bins of all lookups in memory at once: 32 MB, or 64 MB if there are many edges."""
 
 _SEARCH = -1
 _LARGEST = np.float32(2**30)
-"""More than any number of bins, and still a whole number wherever NumPy runs."""
+"""Above any number of bins, and within the integers of every platform."""
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """Number of edges below a value (``strict``: below or equal to it); missing comes last."""
+    """Number of edges below a value (``strict``: below or equal); missing values come last."""
 
     edges: Array
     strict: bool
     missing: bool
-    """Whether values can be missing; looking for them takes time."""
+    """Whether values can be missing; checking for them takes time."""
     cells: Array | None = None
-    """For each bin the number of edges below it, or that an edge lies in it; None: no bins."""
+    """For each bin, the number of edges below it, or `_SEARCH` if it holds one; None: no bins."""
     low: Any = 0
     scale: Any = 0
 
     def __call__(self, values: Array) -> Array:
-        """Number of the cell of each value."""
-        # A column of rows lies scattered in memory; it is walked over several times.
-        with np.errstate(over="ignore"):  # what overflows is infinite to the trees as well
+        """Index of the cell of each value."""
+        # A column is scattered in memory, and is read several times below.
+        with np.errstate(over="ignore"):  # the trees, too, take values that overflow as infinite
             values = np.ascontiguousarray(values, dtype=self.edges.dtype)
         cells = self._find(values)
         if self.missing:
@@ -61,7 +61,7 @@ class Lookup:
             return passed.astype(np.intp)
         if self.cells is None:
             return self._search(values)
-        # What lies beyond the ends is taken from the bin there.
+        # Values beyond the ends use the first or the last bin.
         cells = self.cells.take(_bins(values, self.low, self.scale), mode="clip")
         open_ = np.flatnonzero(cells == _SEARCH)
         cells[open_] = self._search(values[open_])
@@ -72,36 +72,36 @@ class Lookup:
 
 
 def make_lookup(edges: Array, *, strict: bool, missing: bool = False, together: int = 1) -> Lookup:
-    """Prepare the search among sorted, distinct edges; `together` are held with it, and share."""
+    """Prepare the lookup among sorted, distinct edges; `together` lookups share the bins."""
     dtype = edges.dtype.type
-    # A split of what is missing from all else has its threshold at infinity, which no value passes
-    # where it must be larger.
+    # A split that separates missing values from all others has an infinite threshold, which no
+    # value exceeds.
     inner = edges if strict else edges[edges < np.inf]
     m = len(inner)
     n_bins = min(max(BINS_PER_EDGE * m, LEAST_BINS), MOST_BINS, ALL_BINS // together)
     if m <= FEW_EDGES or n_bins < LEAST_BINS:
         return Lookup(edges, strict, missing)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        # One bin more on either side, so that values beyond the edges share none with an edge.
+        # One extra bin on either side: values beyond the edges never share a bin with an edge.
         width = (inner[-1] - inner[0]) / dtype(n_bins - 3)
         low, scale = inner[0] - width, 1 / width
     if not (np.isfinite(low) and np.isfinite(scale)):
         return Lookup(edges, strict, missing)
-    own = np.minimum(_bins(inner, low, scale), n_bins - 1)
+    bins = np.minimum(_bins(inner, low, scale), n_bins - 1)
     reach = np.empty(m + 1, dtype=np.intp)
-    reach[0], reach[1:-1], reach[-1] = own[0], own[1:] - own[:-1], n_bins - own[-1]
-    # Small numbers keep the table in the nearest cache; signed, for _SEARCH, they reach to m.
+    reach[0], reach[1:-1], reach[-1] = bins[0], bins[1:] - bins[:-1], n_bins - bins[-1]
+    # The smallest signed dtype that holds m and _SEARCH keeps the table in the nearest cache.
     cells = np.repeat(np.arange(m + 1, dtype=np.min_scalar_type(-m - 1)), reach)
-    cells[own] = _SEARCH
+    cells[bins] = _SEARCH
     return Lookup(edges, strict, missing, cells, low, scale)
 
 
 def _bins(values: Array, low: Any, scale: Any) -> Array:
-    """The bin of each value; below the first they are negative, behind the last they go on."""
+    """The bin of each value; negative below the first bin, unbounded above the last."""
     with np.errstate(over="ignore", invalid="ignore"):
         position = values - low
         position *= scale
-        # Where whole numbers end, conversion may give the least of them: right below, wrong above.
+        # Too large a float may convert to the smallest integer: correct below, wrong above.
         if not position.max(initial=0) < _LARGEST:
             np.minimum(position, _LARGEST, out=position)
         return position.astype(np.intp)

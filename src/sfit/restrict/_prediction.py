@@ -1,4 +1,4 @@
-"""Predictions of a side for the rows of a tile, kept as small as they are."""
+"""Predictions of a side for the rows of a tile, stored compactly."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Prediction:
-    """Distinct predictions, and which of them each row has.
+    """Distinct predictions, and the index of each row's prediction among them.
 
-    Without `codes` there is one value per row, or a single one for all rows.
+    Without `codes` there is one value per row, or one value for all rows.
     """
 
     values: Array
@@ -27,7 +27,7 @@ class Prediction:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all rows have the same prediction because they are one row."""
+        """Whether all rows are equal and share one prediction."""
         return self.codes is None and len(self.values) == 1
 
     def by_row(self) -> Array:
@@ -41,14 +41,14 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Constant:
-    """A side that reveals nothing: all rows are one row, and one prediction serves them all."""
+    """A side that reveals nothing: all rows are equal and share one prediction."""
 
     values: Array
 
     def __call__(self, tile: Tile) -> Prediction:
-        """The same for every row of a tile."""
+        """The same prediction for every row of a tile."""
         return Prediction(self.values, None, len(tile))
 
 
 Restricted = Callable[[Tile], Prediction]
-"""A side as a function of a tile; it holds all that it needs, and can be sent to a worker."""
+"""A side as a function of a tile; self-contained, so it can be sent to a worker."""

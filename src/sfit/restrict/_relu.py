@@ -1,7 +1,7 @@
 """A piecewise linear network along one feature is a polyline.
 
-With all other inputs frozen, every unit is piecewise linear in the one that is revealed. Knots are
-propagated layer by layer, a new one wherever a unit bends, and rows are looked up between them.
+With all other inputs frozen, every unit is piecewise linear in the revealed input. Knots are
+propagated layer by layer, a new one wherever a unit bends; rows are looked up between knots.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from sfit.rows import Tile, column_values
 Array = npt.NDArray[Any]
 
 BATCH_VALUES = 1 << 17
-"""So many values of units at knots are computed together: 1 MB, which stays in the cache."""
+"""Values of units at knots that are computed together: 1 MB, which fits the cache."""
 
 NEAR = 1e-12
-"""What is smaller than this, as a share of its range, is rounding."""
+"""A value below this share of its range counts as rounding error."""
 
 
 def is_piecewise_linear(network: Dense) -> bool:
-    """Whether every layer bends at zero only."""
+    """Whether every activation bends only at zero."""
     return all(slope_below_zero(activation) is not None for *_, activation in network.layers)
 
 
@@ -43,7 +43,7 @@ class Polyline:
 
     column: int
     origin: float
-    """The reference value: x is measured from it, so that little is lost where sums cancel."""
+    """The reference value; x is measured from it, which limits cancellation."""
     ends: tuple[float, float]
     """The smallest and the largest x."""
     lookup: Lookup
@@ -54,7 +54,7 @@ class Polyline:
     input_dtype: np.dtype[Any] | None
 
     def __call__(self, tile: Tile) -> Prediction:
-        """Look the rows of a tile up and interpolate; those of a dummy are two."""
+        """Look up the rows of a tile and interpolate; a dummy has only two values."""
         entered = as_entered(column_values(tile.X, self.column), self.input_dtype)
         x = np.subtract(entered, self.origin, dtype=np.float64)
         if self._is_dummy(x):
@@ -64,7 +64,7 @@ class Polyline:
 
     def _is_dummy(self, x: Array) -> bool:
         low, high = self.ends
-        # Of most columns the first row tells.
+        # For most columns the first row decides.
         return float(x[0]) in self.ends and bool(((x == low) | (x == high)).all())
 
     def _at(self, x: Array) -> Array:
@@ -87,10 +87,10 @@ class _Layer(NamedTuple):
 
 
 class _Knots(NamedTuple):
-    """Knots of several columns, one column after the other, and what some units are at each."""
+    """Knots of several columns, column after column, and the values of some units there."""
 
     bounds: Array
-    """Where the knots of each column start, and where the last end."""
+    """Start of each column's knots, and the end of the last."""
     x: Array
     values: Array
 
@@ -102,15 +102,15 @@ def make_polylines(
     spans: npt.ArrayLike,
     dtype: np.dtype[Any],
 ) -> tuple[Constant, list[Polyline]]:
-    """What a piecewise linear network is at the reference, and along some columns, in doubles.
+    """A piecewise linear network at the reference and along some columns, in doubles.
 
-    The reference and the `spans`, the ranges of the columns, are as the network sees them. Bends
-    outside the spans do not matter. Knots of many columns
-    go through a layer together, as many as the cache holds.
+    The reference and the `spans`, the ranges of the columns, are in the network's input dtype.
+    Bends outside the spans do not matter. The knots of several columns pass through a layer
+    together, as many as fit the cache.
     """
     layers = [
         _Layer(
-            # Row by row, as they are taken: libraries hold them the other way round.
+            # Contiguous by row, as they are read: libraries store them transposed.
             np.ascontiguousarray(weights, float),
             np.asarray(bias, float),
             cast(float, slope_below_zero(activation)),
@@ -121,26 +121,26 @@ def make_polylines(
     base = _bent(start.copy(), layers[0].share)
     for layer in layers[1:]:
         base = _bent(base @ layer.weights + layer.bias, layer.share)
-    # Knots behind the first layer, and the units that they go into.
+    # Knots after the first layer, and the units of the next layer.
     n_knots, n_units = len(start) + 2, len(layers[min(1, len(layers) - 1)].bias)
     at_once = max(1, BATCH_VALUES // (n_knots * n_units))
     origins = reference[list(columns)]
     ends = np.reshape(spans, (-1, 2)) - origins[:, None]
-    # The reference is always within, wherever the column's values are.
+    # The reference is always inside, even if the column's values are not around it.
     low, high = np.minimum(ends[:, 0], 0.0), np.maximum(ends[:, 1], 0.0)
-    found: list[_Knots] = []
-    # Products are small; threads for them would spin for long after, and slow the model down.
+    batches: list[_Knots] = []
+    # The products are small; BLAS threads would spin long afterwards and slow the model down.
     with blas_threads(1):
         for first in range(0, len(columns), at_once):
             batch = slice(first, first + at_once)
             knots = _first_layers(layers, start, list(columns[batch]), low[batch], high[batch])
             for bent, layer in pairwise(layers[1:]):
                 knots = _bend(knots, bent.share, layer)
-            found.append(_bend(knots, layers[-1].share, None))
+            batches.append(_bend(knots, layers[-1].share, None))
     lines = [
         Polyline(column, origin, (least, most), *piece, network.output, dtype, network.input_dtype)
         for column, origin, (least, most), piece in zip(
-            columns, origins.tolist(), ends.tolist(), _pieces(found, base), strict=True
+            columns, origins.tolist(), ends.tolist(), _pieces(batches, base), strict=True
         )
     ]
     raw = base if len(base) == 1 else base[None]
@@ -150,10 +150,11 @@ def make_polylines(
 def _first_layers(
     layers: Sequence[_Layer], start: Array, columns: Sequence[int], low: Array, high: Array
 ) -> _Knots:
-    """Knots of each column from low to high, and what goes into the second layer's activation.
+    """Knots of each column from low to high, and the inputs of the second layer's activation.
 
-    Each unit of the first layer bends once, and always upwards: between bends the slopes of the
-    second layer add up, so there is no product of matrices. Bends outside count as at the high end.
+    Each unit of the first layer bends once, and always upwards. The slopes of the second layer are
+    therefore cumulative sums over the bends, without a matrix product. A bend outside the range is
+    placed at the high end.
     """
     n_columns = len(columns)
     slope, share = layers[0].weights[columns], layers[0].share
@@ -172,12 +173,12 @@ def _first_layers(
     active = (at_low > 0) | ((at_low == 0) & (slope > 0))
     following = layers[1].weights
     turns = (1 - share) * np.take_along_axis(np.abs(slope), order, axis=1)
-    # By knot, then by column: sums run down over the columns side by side.
+    # Indexed by knot, then column: cumulative sums run over all columns at once.
     values = np.empty((x.shape[1], n_columns, following.shape[1]))
     slopes = values[1:]
-    # Slopes between the knots, then their rises, then the values: all in the same place.
+    # The same memory holds the slopes between knots, then the rises, then the values.
     slopes[0] = np.where(active, slope, share * slope) @ following
-    # Clipping changes none of the numbers, and spares NumPy a copy.
+    # All indices are valid; mode="clip" saves NumPy a copy.
     following.take(order.T, axis=0, out=slopes[1:], mode="clip")
     slopes[1:] *= turns.T[:, :, None]
     _run_down(slopes.reshape(len(slopes), -1))
@@ -188,15 +189,15 @@ def _first_layers(
 
 
 def _even_bounds(x: Array) -> Array:
-    """Bounds of columns that all have equally many knots, those of a row each."""
+    """Bounds of columns with equally many knots, one column per row of x."""
     return np.arange(len(x) + 1) * x.shape[1]
 
 
 def _run_down(rows: Array) -> None:
     """Cumulative sums down the rows, in place.
 
-    NumPy goes down one column after another, which is slow where rows are wide: sums within blocks
-    of rows, all blocks at once, and then from block to block, take a tenth of the time.
+    NumPy proceeds column by column, which is slow for wide rows. Sums within blocks of rows, all
+    blocks at once, and then from block to block, take a tenth of the time.
     """
     n, width = rows.shape
     size = isqrt(n)
@@ -210,12 +211,12 @@ def _run_down(rows: Array) -> None:
 
 
 def _bend(knots: _Knots, share: float, following: _Layer | None) -> _Knots:
-    """Bend the units of a layer, with a knot where one crosses zero, and apply the layer behind."""
+    """Apply a layer's activation, adding a knot at each zero crossing, then the next layer."""
     bounds, x, values = knots
     weights, bias = (np.eye(values.shape[1]), 0.0) if following is None else following[:2]
     if share == 1:
         return _Knots(bounds, x, values if following is None else values @ weights + bias)
-    _settle(bounds, values)
+    _zero_rounding(bounds, values)
     negative = values < 0
     crosses = negative[:-1] != negative[1:]
     crosses[bounds[1:-1] - 1] = False
@@ -230,7 +231,7 @@ def _bend(knots: _Knots, share: float, following: _Layer | None) -> _Knots:
     between += rise
     between[np.arange(len(unit)), unit] = 0.0
     low, high = x[interval], x[interval + 1]
-    # Rounding must not carry a knot beyond the next.
+    # Rounding must not move a knot past the next.
     new = np.minimum(low + part * (high - low), high)
     outputs, others = (_bent(some, share) @ weights for some in (values, between))
     outputs = np.insert(outputs, interval + 1, others, axis=0)
@@ -239,13 +240,13 @@ def _bend(knots: _Knots, share: float, following: _Layer | None) -> _Knots:
     return _Knots(bounds, np.insert(x, interval + 1, new), outputs)
 
 
-def _settle(bounds: Array, values: Array) -> None:
-    """Make zero what is rounding beside the largest value of its unit along its column.
+def _zero_rounding(bounds: Array, values: Array) -> None:
+    """Set to zero values that are rounding errors of their unit's largest value along a column.
 
-    Rounding must not wake a unit that is dead where it only touches zero.
+    Rounding must not activate a dead unit that only touches zero.
     """
     size = np.abs(values)
-    # Hardly any value is small beside the largest of all, and only those are looked at.
+    # Few values are small relative to the largest of all, and only those are examined.
     near = np.flatnonzero(size <= NEAR * size.max())
     if len(near):
         knot, unit = np.divmod(near, values.shape[1])
@@ -256,22 +257,22 @@ def _settle(bounds: Array, values: Array) -> None:
 
 
 def _pieces(batches: Sequence[_Knots], base: Array) -> Iterator[tuple[Lookup, Array, Array]]:
-    """The search among the knots of each column, and an intercept and a slope between them.
+    """For each column, the lookup among its knots, and the intercept and slope of each piece.
 
-    Every polyline goes through the base: a row at the reference must not differ in its last bit.
+    Every polyline passes through the base: a row at the reference must equal it to the last bit.
     """
     if not batches:
         return
     x, values = (np.concatenate(of) for of in ([k.x for k in batches], [k.values for k in batches]))
     bounds = np.cumsum(np.concatenate([[0], *(np.diff(knots.bounds) for knots in batches)]))
     widths = x[bounds[1:] - 1] - x[bounds[:-1]]
-    # Knots that all but coincide say the same, and a slope between them is noise.
+    # Drop knots that almost coincide: the slope between them is noise.
     apart = np.diff(x, prepend=-np.inf) > NEAR * np.repeat(widths, np.diff(bounds))
     apart[bounds[:-1]] = True
     bounds = np.append(0, np.cumsum(apart))[bounds]
     x, values = x[apart], values[apart]
     firsts, lasts = bounds[:-1], bounds[1:] - 1
-    # A column that never changes is a single knot; behind the last of any other nothing is asked.
+    # A constant column has a single knot; any other column needs no piece after its last knot.
     slopes, intercepts = np.zeros_like(values), values
     inner = np.delete(np.arange(len(x)), lasts)
     slopes[inner] = (values[inner + 1] - values[inner]) / (x[inner + 1] - x[inner])[:, None]
@@ -283,11 +284,11 @@ def _pieces(batches: Sequence[_Knots], base: Array) -> Iterator[tuple[Lookup, Ar
     if len(base) == 1:
         slopes, intercepts = slopes[:, 0], intercepts[:, 0]
     for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-        own = slice(first, max(last, first + 1))
+        pieces = slice(first, max(last, first + 1))
         lookup = make_lookup(x[first + 1 : last], strict=False, together=len(firsts))
-        yield lookup, intercepts[own], slopes[own]
+        yield lookup, intercepts[pieces], slopes[pieces]
 
 
 def _bent(values: Array, share: float) -> Array:
-    """The values behind an activation, in the place of those before it."""
+    """Apply an activation in place."""
     return np.maximum(values, share * values if share else 0.0, out=values)

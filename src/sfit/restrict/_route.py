@@ -1,4 +1,4 @@
-"""Which way the sides of a contrast are predicted: the one place where that is decided."""
+"""The route by which the sides of a contrast are predicted; it is chosen only here."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Route(NamedTuple):
 
     name: str
     contrasts: list[Contrast]
-    """As asked, each side with the arithmetic that computes it."""
+    """The given contrasts, with the arithmetic that computes their sides."""
     functions: dict[Reveal, Restricted]
-    """Of sides that were not prepared before; without one, the model itself is asked."""
+    """Functions of the new sides; the model itself predicts sides without one."""
 
 
 def fast_route(
@@ -40,12 +40,12 @@ def fast_route(
     n: int,
     prepared: Mapping[Side, Restricted],
 ) -> Route:
-    """The cheapest way that the model's structure allows.
+    """The cheapest route that the model's structure allows.
 
-    What a side costs, in rows that the model predicts: directly, one per distinct row, at most n;
-    with cells, one per cell, or per cell that holds rows; tree by tree, or along a polyline, none.
-    An updated first layer saves the inputs that are not revealed: it pays when these are most of
-    the network's work. Tables of sides that are `prepared` share the memory budget.
+    The cost of a side, in rows that the model predicts: directly, one per distinct row, at most n;
+    with cells, one per cell, or per non-empty cell; tree by tree, or along a polyline, none. An
+    updated first layer saves the work for inputs that are not revealed, and pays if that is most of
+    the network's work. The tables of `prepared` sides share the memory budget.
     """
     if isinstance(structure, Trees):
         outputs = 1 if view.classes is None else len(view.classes)
@@ -64,12 +64,12 @@ def fast_route(
     return Route(_name(routed), routed, functions)
 
 
-def without(route: Route, given_up: Set[Contrast]) -> Route:
-    """The route where the model itself is asked for both sides of some of its contrasts."""
-    if not given_up:
+def without(route: Route, failed: Set[Contrast]) -> Route:
+    """The route, with both sides of the failed contrasts predicted by the model itself."""
+    if not failed:
         return route
-    contrasts = [_computed(c, "model") if c in given_up else c for c in route.contrasts]
-    sides = {s for c in route.contrasts if c not in given_up for s in (c.base, c.full)}
+    contrasts = [_computed(c, "model") if c in failed else c for c in route.contrasts]
+    sides = {s for c in route.contrasts if c not in failed for s in (c.base, c.full)}
     functions = {side: function for side, function in route.functions.items() if side in sides}
     names = dict.fromkeys([_name(contrasts), "direct"])
     return Route(" and ".join(names), contrasts, functions)
@@ -87,9 +87,9 @@ def _new(contrasts: Sequence[Contrast], prepared: Mapping[Side, Restricted]) -> 
 
 
 def _with_arithmetic(network: Dense, features: Features, contrast: Contrast) -> Contrast:
-    """The contrast with the arithmetic that suits its full side in both.
+    """The contrast with the best arithmetic for its full side, used for both sides.
 
-    Along a column that is infinite somewhere, as the network sees it, there is no polyline.
+    A column with infinite values, in the network's input dtype, has no polyline.
     """
     base, full = contrast.base, contrast.full
     if not (isinstance(base, Reveal) and isinstance(full, Reveal)):
@@ -107,7 +107,7 @@ def _with_arithmetic(network: Dense, features: Features, contrast: Contrast) -> 
 
 
 def _computed(contrast: Contrast, arithmetic: Arithmetic) -> Contrast:
-    """The contrast with both sides computed in the same way."""
+    """The contrast with both sides in one arithmetic."""
     base, full = (
         replace(side, arithmetic=arithmetic) if isinstance(side, Reveal) else side
         for side in (contrast.base, contrast.full)
@@ -128,7 +128,7 @@ def _updates(
 def _polylines(
     network: Dense, features: Features, sides: Sequence[Reveal]
 ) -> dict[Reveal, Restricted]:
-    """Each side reveals one column, or it is their base and reveals none."""
+    """Polylines of sides that reveal one column; the base, which reveals none, is constant."""
     if not sides:
         return {}
     reference = reference_of(network, features.reference[0])
@@ -144,11 +144,11 @@ def _polylines(
 def _spans(
     network: Dense, features: Features, columns: Sequence[int]
 ) -> np.ndarray[Any, np.dtype[Any]]:
-    """Ranges of some columns as the network sees them, in doubles."""
+    """Ranges of some columns, rounded to the network's input dtype, in doubles."""
     spans = np.array([features.spans[column] for column in columns], dtype=np.float64)
     return as_entered(spans.reshape(-1, 2), network.input_dtype).astype(np.float64)
 
 
 def _dtype(network: Dense) -> np.dtype[Any]:
-    """The float type that the network computes in."""
+    """The float dtype in which the network computes."""
     return network.layers[0][0].dtype if network.dtype is None else network.dtype

@@ -1,9 +1,9 @@
-"""Fast routes verify themselves: on a sample of rows they must give what the model gives.
+"""Verification of fast routes: on a sample of rows they must reproduce the model's predictions.
 
-A row is counted otherwise along a route only if its two losses are closer to each other than the
-error of the route. How many rows are, depends on the error beside the *effect*: beside how far the
-full side of a contrast moves from its base. The size of the prediction says nothing: where a column
-is far from zero, single precision rounds a prediction by little and its change by much.
+A route can change the sign of a row's difference only if its two losses are closer than the error
+of the route. The share of such rows depends on the error relative to the *effect*: how far the full
+side of a contrast moves from its base. The size of the prediction is no guide: if a column is far
+from zero, single precision rounds a prediction by little and its change by much.
 """
 
 from __future__ import annotations
@@ -27,49 +27,49 @@ from sfit.rows import Tile, reveal, take_rows
 Array = npt.NDArray[Any]
 
 VERIFIED_ROWS, VERIFIED_CELLS = 16, 32
-"""Compared with the model are so many rows of every side, or of so many that have cells."""
+"""Rows of each side that are compared with the model; of cell tables, only this many sides."""
 
 VERIFIED_VALUES, LEAST_SIDES = 1 << 22, 16
-"""The model is asked about rows of so many values in all, but about no fewer sides than this.
+"""Values in all rows that the model predicts for verification, and its smallest number of sides.
 
 All sides are compared up to 470 columns; beyond, the work no longer grows with their square."""
 
 SHARE_OF_ROWS = 1e-5
-"""So many rows, as a share, may be counted otherwise than by the model; but one row always."""
+"""Share of the rows that a route may count differently from the model; at least one row."""
 
 FLIPPED = 0.5
-"""Of n rows with a mean error e and a usual effect m, about half of n e / m are counted otherwise.
+"""Of n rows with mean error e and typical effect m, about 0.5 n e / m are counted differently.
 
-That is the density of a standardised normal effect at zero, where a row begins to count, and that
-of the target half way between two predictions, where it ceases to.
+0.5 is the density of a standardised normal effect at zero, where a row begins to count, plus that
+of the target halfway between two predictions, where it ceases to.
 """
 
 ROUNDINGS, TOGETHER = 4.0, 16.0
-"""A mean error of so many rounding units of the prediction is what any computation has. If it is
-larger, digits are lost inside the network, where columns are far from zero. Then few distinct
-values are left of a column, and rows of one value are counted otherwise together: as many as this.
+"""Any computation has a mean error of up to 4 rounding units of the prediction. A larger error
+means that the network loses digits because columns are far from zero. Such a column has few
+distinct values left, and rows of one value change together: 16 of them.
 """
 
 CROWD_ROWS, CROWD_SHARE, CROWD, WIDER = 1_024, 16, 4, 8
-"""To see how many rows lie next to the rounding rule, the route alone is asked for so many, or for
-one in so many of a short tile. More than `CROWD` are too many, counted in a window that is so much
-wider, to make the estimate steady.
+"""To estimate how many rows lie near the rounding threshold, the route predicts 1,024 rows, or
+one in 16 of a short tile. More than `CROWD` are too many. They are counted in a window 8 times
+wider, which makes the estimate stable.
 """
 
 NO_CROWD = 1e-4
-"""At an error so small, as a share of the largest that passes, only a crowd ten thousand times as
-dense as usual would matter: it is not looked for. In double precision this is the rule.
+"""If the error is below this share of the largest that passes, only a crowd ten thousand times denser
+than usual would matter, so none is looked for. In double precision this is the usual case.
 """
 
 ROUNDING_POWER = 0.4
-"""No row's error may be a larger share of the effect than this power of the rounding unit: 6e-7 in
+"""No row's error may exceed this power of the rounding unit as a share of the effect: 6e-7 in
 double precision, 2e-3 in single. A wrong structure is further from the model.
 """
 
 
 @dataclass(frozen=True)
 class Precision:
-    """What decides how exact a route has to be: the rounding rule, and the number of rows."""
+    """The required accuracy of a route: the rounding rule and the number of rows."""
 
     unit: float
     noise: float
@@ -77,18 +77,18 @@ class Precision:
 
     @property
     def share(self) -> float:
-        """The share of the rows that may be counted otherwise: at least one row."""
+        """Share of the rows that may be counted differently: at least one row."""
         return max(SHARE_OF_ROWS, 1 / self.n)
 
     def are_small(
         self, errors: Array, mean: Array, effects: Array, sizes: Array, usual: float
     ) -> Array:
-        """Whether errors are small beside effects: (contrasts, rows, outputs) -> contrasts.
+        """Whether errors are small relative to effects: (contrasts, rows, outputs) -> contrasts.
 
-        Those of every row, to see that the structure is right; and their mean, for the counts.
-        `sizes` are those of the predictions, and `usual` is what is usual of them. Where no row
-        counts no count can be wrong, but the losses are still reported: an error must then be small
-        beside the prediction.
+        The error of every row must be small, or the structure is wrong; so must their mean, which
+        changes the counts. `sizes` are the sizes of the predictions, `usual` the typical one. If no
+        row counts, no count can be wrong, but losses are still reported: the error must then be
+        small relative to the prediction.
         """
         beside = np.where(np.isinf(effects), np.maximum(sizes, usual), effects)
         flipped = FLIPPED * np.where(mean > ROUNDINGS * self.unit * usual, TOGETHER, 1.0)
@@ -96,14 +96,14 @@ class Precision:
         return np.asarray(self.is_right(errors, beside) & few.all(axis=1))
 
     def is_right(self, errors: Array, effects: Array) -> Array:
-        """Whether the error of no row is beyond rounding."""
+        """Whether every row's error is within rounding."""
         return np.asarray((errors <= self.unit**ROUNDING_POWER * effects).all(axis=(1, 2)))
 
 
 def repeats(
     view: ModelView, features: Features, functions: Mapping[Reveal, Restricted], tile: Tile
 ) -> bool:
-    """Whether cells hold the model's own predictions, to the bit: some of them tell of all."""
+    """Whether cells hold the model's predictions to the bit, checked on some of the sides."""
     sides = list(functions)[:: max(1, len(functions) // VERIFIED_CELLS)]
     sample = _sample(features, tile, with_ends=False)
     return all(
@@ -123,18 +123,20 @@ def not_reproduced(
 ) -> set[Contrast]:
     """The contrasts of a network whose route is not close enough to the model.
 
-    A network is computed anew, in other steps. Along a polyline it is compared at the reference and
-    at the ends of the column, too, where units may bend that no other row reaches.
+    A route computes the network in different steps. A polyline is also compared at the reference
+    and at the ends of the column, where units may bend that no other row reaches.
     """
     failed: set[Contrast] = set()
     for arithmetic in ("polyline", "update"):
-        own = [
+        some = [
             c for c in contrasts if isinstance(c.full, Reveal) and c.full.arithmetic == arithmetic
         ]
-        if own:
+        if some:
             ends = arithmetic == "polyline"
-            wrong = _wrong(view, features, network, own, functions, tile, precision, with_ends=ends)
-            failed.update(c for c, is_wrong in zip(own, wrong.tolist(), strict=True) if is_wrong)
+            wrong = _wrong(
+                view, features, network, some, functions, tile, precision, with_ends=ends
+            )
+            failed.update(c for c, is_wrong in zip(some, wrong.tolist(), strict=True) if is_wrong)
     return failed
 
 
@@ -149,48 +151,48 @@ def _wrong(
     *,
     with_ends: bool,
 ) -> Array:
-    """Whether the route is too far from the model, for each of some contrasts."""
+    """For each contrast, whether the route is too far from the model."""
     sample = _sample(features, tile, with_ends=with_ends)
     sides = list(dict.fromkeys(side for c in contrasts for side in _sides(c)))
     number = {side: k for k, side in enumerate(sides)}
     base, full = np.array([[number[side] for side in _sides(c)] for c in contrasts]).T
     ours = _stacked([functions[side](sample).by_row() for side in sides])
-    asked = _asked(sides, len(sample) * features.reference.shape[1])
-    answers = dict(predict_directly(view, features, sample, asked, Memory()))
-    theirs = _stacked([answers[side].by_row() for side in asked])
+    checked = _checked_sides(sides, len(sample) * features.reference.shape[1])
+    answers = dict(predict_directly(view, features, sample, checked, Memory()))
+    theirs = _stacked([answers[side].by_row() for side in checked])
     if ours.shape[1:] != theirs.shape[1:]:
         return np.ones(len(contrasts), dtype=bool)
-    which = np.array([number[side] for side in asked])
-    if len(asked) < len(sides) and not _agrees(view, features, network, sides, tile, precision):
+    which = np.array([number[side] for side in checked])
+    if len(checked) < len(sides) and not _agrees(view, features, network, sides, tile, precision):
         return np.ones(len(contrasts), dtype=bool)
     gaps = np.abs(ours[which] - theirs)
-    # Of a side that was not asked for, the error is the largest of those that were.
+    # The error of an unchecked side is taken as the largest of the checked ones.
     errors: Array = np.broadcast_to(gaps.max(axis=0), ours.shape).copy()
     errors[which] = gaps
-    known = ours.copy()
-    known[which] = theirs
+    best = ours.copy()
+    best[which] = theirs
     effects = np.minimum(
-        _effects(known[base], known[full], precision), _effects(ours[base], ours[full], precision)
+        _effects(best[base], best[full], precision), _effects(ours[base], ours[full], precision)
     )
     errors = np.maximum(errors[base], errors[full])
-    sizes = np.abs(known[full])
-    # Where all of the few rows agree to the bit, another may still differ by a rounding unit.
+    sizes = np.abs(best[full])
+    # Even if all sampled rows agree to the bit, another may differ by a rounding unit.
     mean = np.maximum(errors.mean(axis=1), precision.unit * sizes.max(axis=1) / len(sample))
     wrong = ~precision.are_small(errors, mean, effects, sizes, _usual(view, sizes, tile))
-    # Where no row counts, as by an ignored feature, none is next to counting either.
+    # If no row counts, as for an ignored feature, no row is near the threshold either.
     near = mean > NO_CROWD * precision.share * effects.min(axis=1)
     doubtful: list[int] = np.flatnonzero(~wrong & near.any(axis=1)).tolist()
     many = _rows(tile, min(CROWD_ROWS, max(VERIFIED_ROWS, len(tile) // CROWD_SHARE)))
     bases = {side: functions[side](many).by_row() for side in {contrasts[k].base for k in doubtful}}
     for k in doubtful:
-        shown = functions[contrasts[k].full](many).by_row()
+        revealed = functions[contrasts[k].full](many).by_row()
         error = float(mean[k].max())
-        wrong[k] = _is_crowded(bases[contrasts[k].base], shown, error, precision)
+        wrong[k] = _is_crowded(bases[contrasts[k].base], revealed, error, precision)
     return np.asarray(wrong)
 
 
 def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
-    """What the model usually predicts, or has to: one outlier must not widen the tolerance."""
+    """Typical size of predictions or targets; an outlier must not widen the tolerance."""
     usual = float(np.median(sizes, axis=1).max())
     if view.task == "classification":
         return usual
@@ -198,10 +200,10 @@ def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
 
 
 def _is_crowded(base: Array, full: Array, error: float, precision: Precision) -> bool:
-    """Whether too many rows move by hardly more than the rounding rule lets pass.
+    """Whether too many rows move by barely more than the rounding tolerance.
 
-    Along a piece of a network that is all but flat, an error decides whether these rows count. So
-    few rows cannot show a share of 1 in 100,000: they show it in a window that is as much wider.
+    On an almost flat piece of a network, the route's error decides whether these rows count. A
+    sample is too small to show a share of 1 in 100,000, so the window is widened in proportion.
     """
     size = np.maximum(np.abs(base), np.abs(full))
     beyond = np.abs(full - base) - rounding(size, precision.unit, precision.noise)
@@ -218,29 +220,29 @@ def _agrees(
     tile: Tile,
     precision: Precision,
 ) -> bool:
-    """Whether the network is the model with all that any side reveals: one call, all weights."""
-    shown = Reveal(frozenset().union(*(side.shown for side in sides)))
-    columns = features.shown(shown.shown)
+    """Whether network and model agree with the features of all sides revealed, in one call."""
+    union = Reveal(frozenset().union(*(side.shown for side in sides)))
+    columns = features.shown(union.shown)
     sample = _sample(features, tile, with_ends=False)
-    # Sparse rows become dense on the way: their columns would be taken one by one.
+    # Make sparse rows dense first: otherwise their columns would be extracted one by one.
     sample = replace(sample, X=reveal(features.reference, sample.X, columns, None))
     reference = reference_of(network, features.reference[0])
     [function] = make_updates(network, reference, [columns], np.dtype(float))
-    answers = dict(predict_directly(view, features, sample, [Reveal(frozenset()), shown], Memory()))
+    answers = dict(predict_directly(view, features, sample, [Reveal(frozenset()), union], Memory()))
     ours = _stacked([function(sample).by_row()])
     base, theirs = (_stacked([prediction.by_row()]) for prediction in answers.values())
     if ours.shape != theirs.shape:
         return False
     effects = _effects(base, theirs, precision)
-    # Beside what all columns together do, counts are not at stake: the structure is.
+    # With all columns revealed, only the structure is checked, not the counts.
     return bool(precision.is_right(np.abs(ours - theirs), effects).all())
 
 
 def _effects(base: Array, full: Array, precision: Precision) -> Array:
-    """How far contrasts move each output of each row, or usually move it where that is more.
+    """How far a contrast moves each output of each row, but at least the typical movement.
 
-    Rows that move by no more than rounding do not count, and are left out of what is usual. Where
-    no row counts there is nothing to be wrong about, and the effect is infinite.
+    Rows that move only by rounding do not count and are excluded from the typical movement. If no
+    row counts, no error matters, and the effect is infinite.
     """
     shape = full.shape
     same = same_prediction(
@@ -259,8 +261,8 @@ def _sides(contrast: Contrast) -> tuple[Reveal, Reveal]:
     return cast(Reveal, contrast.base), cast(Reveal, contrast.full)
 
 
-def _asked(sides: Sequence[Reveal], values_per_side: int) -> list[Reveal]:
-    """The sides that the model is asked about: all, or some from all over, the first among them."""
+def _checked_sides(sides: Sequence[Reveal], values_per_side: int) -> list[Reveal]:
+    """The sides that the model predicts: all, or some spread evenly, including the first."""
     most = max(LEAST_SIDES, VERIFIED_VALUES // values_per_side)
     if len(sides) <= most:
         return list(sides)
@@ -275,23 +277,23 @@ def _stacked(predictions: Sequence[Array]) -> Array:
 
 
 def _rows(tile: Tile, n: int) -> Tile:
-    """Some rows from all over a tile."""
+    """Rows spread over a tile, at most n."""
     rows = np.unique(np.linspace(0, len(tile) - 1, n).astype(np.intp))
-    numbers = np.array([tile.number(row) for row in rows.tolist()])
-    # Only the number of targets matters: it is the number of rows.
-    return Tile(tile.index, take_rows(tile.X, rows), np.zeros(len(rows)), None, numbers)
+    row_ids = np.array([tile.number(row) for row in rows.tolist()])
+    # Only the number of targets is used: it is the number of rows.
+    return Tile(tile.index, take_rows(tile.X, rows), np.zeros(len(rows)), None, row_ids)
 
 
 def _sample(features: Features, tile: Tile, *, with_ends: bool) -> Tile:
-    """The rows that a route is compared on; with ends, first the reference, least and largest."""
+    """The rows for the comparison; `with_ends`, preceded by reference, minimum and maximum."""
     rows = _rows(tile, VERIFIED_ROWS)
     if not with_ends:
         return rows
-    # Sparse rows become dense on the way, as the reference is.
+    # Make sparse rows dense, like the reference.
     dense = reveal(features.reference, rows.X, range(rows.X.shape[1]), None)
     ends = np.array(features.spans).T.astype(dense.dtype)
-    # Along a column that is infinite somewhere there is no polyline.
+    # A column with infinite values has no polyline.
     ends = np.where(np.isfinite(ends), ends, features.reference)
-    shown = np.concatenate([features.reference, ends, dense])
-    numbers = np.concatenate([[rows.number(0)] * 3, [rows.number(k) for k in range(len(rows))]])
-    return Tile(tile.index, shown, np.zeros(len(shown)), None, numbers)
+    X = np.concatenate([features.reference, ends, dense])
+    row_ids = np.concatenate([[rows.number(0)] * 3, [rows.number(k) for k in range(len(rows))]])
+    return Tile(tile.index, X, np.zeros(len(X)), None, row_ids)
