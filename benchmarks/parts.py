@@ -10,13 +10,13 @@ from typing import Any
 from unittest.mock import patch
 
 PARTS = {
-    "checks, and the range of each column": ("sfit._feature_significance", "pose"),
-    "a look at the model's output, and reading its layers": ("sfit.problem", "Problem.evaluation"),
-    "the rounding rule: 64 rows, one at a time": ("sfit.problem", "rounding_noise"),
+    "checks, and the range of each column": ("sfit._feature_significance", "prepare"),
+    "a look at the model's output, and reading its layers": ("sfit.sample", "Sample.evaluation"),
+    "the rounding rule: 64 rows, one at a time": ("sfit.sample", "rounding_noise"),
     "polylines": ("sfit.restrict._route", "make_polylines"),
     "verifying them against the model": ("sfit.restrict", "not_reproduced"),
-    "looking rows up, losses and counts": ("sfit._engine", "_tallies"),
-    "order statistics": ("sfit._sign_statistic", "SignStatistic.conclude"),
+    "looking rows up, losses and counts": ("sfit._measure", "_tallies"),
+    "order statistics": ("sfit._sign_test", "SignStatistic.conclude"),
 }
 """A function for each part; none of them calls another, but for those of INSIDE."""
 INSIDE = {

@@ -33,9 +33,9 @@ TESTS = {
     "_partners": ("tests/test_partners.py",),
     "_procedure": ("tests/test_procedure.py",),
     "_select": ("tests/test_select.py",),
-    "_tally": ("tests/test_tally.py",),
-    "_sign_test": (
-        "tests/test_sign_test.py",
+    "_sign_test": ("tests/test_sign_test.py",),
+    "_binomial": (
+        "tests/test_binomial.py",
         *(GOLDEN + f"test_{name}" for name in ("p_values", "ranks", "power", "rows_needed")),
     ),
 }

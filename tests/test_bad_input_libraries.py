@@ -192,7 +192,7 @@ def asked(monkeypatch):
         monkeypatch.setattr(type(view), "predict", counting)
         return view
 
-    monkeypatch.setattr("sfit.problem.as_view", spied)
+    monkeypatch.setattr("sfit.sample.as_view", spied)
     return calls
 
 

@@ -90,7 +90,7 @@ def test_a_run_goes_on_with_another_number_of_workers(tmp_path, monkeypatch):
     """They read in other rounds, so that brackets miss for other questions."""
     pytest.importorskip("pyarrow")
     monkeypatch.setattr(_tiles, "TILE_ROWS", 50)
-    monkeypatch.setattr("sfit._sign_statistic.FIRST_MARGIN", 0.3)
+    monkeypatch.setattr("sfit._sign_test.FIRST_MARGIN", 0.3)
     rng = np.random.default_rng(2)
     rows = pd.DataFrame(rng.normal(size=(2_000, 6)), columns=list("abcdef"))
     y = rows @ [1, 0.5, 0.3, 0.2, 0, 0] + rng.normal(size=2_000)

@@ -19,8 +19,8 @@ from sklearn.preprocessing import (
 )
 
 import sfit
-from sfit.problem._provenance import NO_ORIGIN, Provenance
 from sfit.rows import as_table
+from sfit.sample._provenance import NO_ORIGIN, Provenance
 
 CITIES = np.array(["lima", "oslo", "rome"])
 

@@ -16,7 +16,7 @@ from sfit import _procedure
 from sfit._contrast import Contrast, Evidence, Refit, Reveal
 from sfit._features import Features
 from sfit._procedure import Design, follow, procedure, set_test
-from sfit._sign_statistic import SignStatistic
+from sfit._sign_test import SignStatistic
 
 ROWS = 100
 SURE, UNSURE = 90, 50

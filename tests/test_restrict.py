@@ -28,7 +28,6 @@ import sfit
 from sfit._contrast import Contrast, Reveal
 from sfit.models import Dense
 from sfit.models._sklearn import SklearnView
-from sfit.problem import pose
 from sfit.restrict import Precision, _relu, fast_route
 from sfit.restrict._cells import Cells
 from sfit.restrict._forest import TreeByTree
@@ -36,6 +35,7 @@ from sfit.restrict._lookup import ALL_BINS, make_lookup
 from sfit.restrict._relu import _run_down, make_polylines
 from sfit.restrict._trees import make_cells
 from sfit.rows import Tile
+from sfit.sample import prepare
 
 
 @given(
@@ -242,9 +242,9 @@ def test_a_large_product_of_cells(name, monkeypatch):
 
 def large_sides(model, X, y, *terms, n, budget=10**7):
     """The functions of some sides for n rows, if they were that many."""
-    problem = pose(model, X, y)
+    sample = prepare(model, X, y)
     sides = [Reveal(frozenset(term)) for term in terms]
-    tables = make_cells(problem.view, problem.view.structure, problem.features, sides, n, budget)
+    tables = make_cells(sample.view, sample.view.structure, sample.features, sides, n, budget)
     return [tables.get(side) for side in sides]
 
 
@@ -658,16 +658,16 @@ def test_an_ignored_feature_never_counts_beside_a_given_one():
 def test_both_sides_of_a_contrast_share_their_arithmetic():
     """A base along a polyline is not compared with a full side that the model computes."""
     X, y = regression(width=6)
-    problem = pose(LinearRegression().fit(X, y), X, y)
-    predictions = problem.evaluation().predictions
+    sample = prepare(LinearRegression().fit(X, y), X, y)
+    predictions = sample.evaluation().predictions
     nothing, one, two = (Reveal(frozenset(range(k))) for k in range(3))
-    everything = Reveal(problem.features.everything)
+    everything = Reveal(sample.features.everything)
     asked = [
         Contrast(frozenset({0}), nothing, one),
         Contrast(frozenset({1}), one, two),
         Contrast(frozenset(range(1, 6)), one, everything),
     ]
-    route, routed = predictions.prepare(asked, problem.rows.first, Precision(2**-52, 0.0, len(y)))
+    route, routed = predictions.prepare(asked, sample.rows.first, Precision(2**-52, 0.0, len(y)))
     assert route == "polyline and update"
     assert [(c.base.arithmetic, c.full.arithmetic) for c in routed] == [
         ("polyline", "polyline"),
@@ -720,12 +720,12 @@ def test_a_dummy_along_a_polyline_is_two_rows(classes):
     fast, slow, routes = both(model, X, y, reference=[0.5, 0, 1, 1])
     assert routes[0] == "polyline"
     close(fast, slow, len(y))
-    problem = pose(model, X, y, reference=[0.5, 0, 1, 1])
-    view, features = problem.view, problem.features
+    sample = prepare(model, X, y, reference=[0.5, 0, 1, 1])
+    view, features = sample.view, sample.features
     terms = [frozenset([feature]) for feature in range(4)]
     asked = [Contrast(term, Reveal(frozenset()), Reveal(term)) for term in terms]
     _, routed, functions = fast_route(view, features, view.structure, asked, len(y), {})
-    distinct = [len(functions[c.full](problem.rows.first).values) for c in routed]
+    distinct = [len(functions[c.full](sample.rows.first).values) for c in routed]
     assert distinct == [2, 1_000, 2, 2]
 
 

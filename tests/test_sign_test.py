@@ -1,349 +1,310 @@
-"""The sign test against enumeration, SciPy's binomial test and the numbers of STATISTICS.md."""
+"""Tallies of any tiles merge into what the sorted whole says, or say that a bracket missed."""
 
 import math
-from fractions import Fraction
-from functools import cache
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest, norm
 
-import sfit
-from sfit._sign_test import (
-    critical_count,
-    exact_rank,
-    fewest_rows,
-    median_ranks,
-    p_value,
-    power,
-    ranks,
-    rows_needed,
-    too_few_rows,
-)
-from sfit.exceptions import ArgumentError
+from sfit._contrast import Contrast, Evidence, Losses, Question, Reveal
+from sfit._select import EMPTY_WINDOW, EVERYTHING, NO_RANKS, SKIPPED, Window
+from sfit._sign_test import Focus, SignStatistic, _overdispersion
+from sfit._tally import Tally
 
-ALPHAS = st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 0.9])
+NOTHING_SHOWN, ONE_SHOWN = Reveal(frozenset()), Reveal(frozenset({0}))
+LOSS = st.integers(0, 3).map(float) | st.floats(1e-100, 100)
+PAIRS = st.lists(st.tuples(LOSS, LOSS), min_size=1, max_size=50)
+CUTS = st.lists(st.integers(0, 50), max_size=4)
+BETAS = st.sampled_from([0.0, 0.01, 0.5])
+WIDE = 1e9
+"""Standard errors that no bracket misses with."""
 
 
-@cache
-def tails(n):
-    """2^n P(B >= c) for c = 0, ..., n + 1, as whole numbers."""
-    counts = [0]
-    for c in range(n, -1, -1):
-        counts.append(counts[-1] + math.comb(n, c))
-    return counts[::-1]
+@dataclass(frozen=True)
+class Asked:
+    """A question, and the statistic that answers it."""
+
+    question: Question
+    statistic: SignStatistic
+
+    @property
+    def ranks(self):
+        return self.statistic.ranks(self.question.n)
+
+    @property
+    def wanted(self):
+        n = self.question.n
+        return self.statistic._delta_ranks(n), self.statistic._rho_ranks(n)
 
 
-def at_least(c, n):
-    return Fraction(tails(n)[c], 2**n)
+def question(n, beta=0.0, alpha=0.05, interval="exact", only_beta_max=False):
+    contrast = Contrast(frozenset({0}), NOTHING_SHOWN, ONE_SHOWN, 1, beta)
+    return Asked(Question(contrast, 0, n), SignStatistic(alpha, interval, only_beta_max))
 
 
-@given(st.integers(1, 300), st.data())
-def test_p_value_is_the_exact_tail(n, data):
-    """P(B >= k) equals the enumerated probability and SciPy's binomial test."""
-    k = data.draw(st.integers(0, n))
-    assert p_value(k, n) == pytest.approx(float(at_least(k, n)), rel=1e-12)
-    assert p_value(k, n) == pytest.approx(
-        binomtest(k, n, 0.5, alternative="greater").pvalue, rel=1e-12
+def tally(asked, losses, windows, n_se):
+    return asked.statistic.tally(asked.question, losses, Focus(*windows, n_se))
+
+
+def merged(asked, tallies, n_se):
+    return asked.statistic.merge(asked.question, tallies, Focus(EVERYTHING, EVERYTHING, n_se))
+
+
+def conclude(asked, seen):
+    return asked.statistic.conclude(asked.question, seen)
+
+
+def by_sorting(asked, base, full):
+    """What is reported of all rows, straight from the definitions."""
+    beta, level, n = asked.question.contrast.beta, asked.ranks, asked.question.n
+    rho = np.array([(b - f) / b if b > 0 else -math.inf for b, f in zip(base, full, strict=True)])
+    positive = rho > beta
+    # delta has the sign of the count; where rounding disagrees it is the nearest such number.
+    delta = (1 - beta) * np.asarray(base) - full
+    delta = np.where(positive & (delta <= 0), 5e-324, np.where(~positive & (delta > 0), 0.0, delta))
+    d, r = np.sort(delta), np.sort(rho)[::-1]
+    largest = r[level.critical - 1] if level.critical <= n else -math.inf
+    return Evidence(
+        n=n,
+        n_positive=int(positive.sum()),
+        n_improvable=int(np.count_nonzero(base)),
+        statistic=float(np.mean([d[(n - 1) // 2], d[n // 2]])),
+        ci_low=d[level.low - 1] if level.low else -math.inf,
+        ci_high=d[level.high - 1] if level.high else math.inf,
+        ci_lower=d[level.lower - 1] if level.lower else -math.inf,
+        beta_max=largest if largest > 0 else math.nan,
     )
 
 
-def test_p_values_by_hand():
-    """8 of 10 is 56/1024, nothing is 1, everything 2^-n; arrays go elementwise."""
-    assert p_value(8, 10) == 56 / 1024
-    assert p_value(0, 7) == 1.0
-    assert p_value(20, 20) == 2.0**-20
-    np.testing.assert_array_equal(p_value([0, 8, 10], [7, 10, 10]), [1.0, 56 / 1024, 2.0**-10])
+def everywhere(asked, losses, n_se):
+    return tally(asked, losses, (EVERYTHING, EVERYTHING), n_se)
 
 
-@given(st.integers(0, 200_000))
-def test_the_upper_half_has_probability_one_half(half):
-    """P(B >= (n + 1) / 2) is exactly 1/2 for odd n: not below an alpha of 1/2, not by a bit."""
-    n = 2 * half + 1
-    assert p_value(half + 1, n) == 0.5
-    assert critical_count(n, 0.5) == half + 2
+@given(PAIRS, CUTS, BETAS, st.sampled_from([0.05, 0.3]), st.sampled_from(["exact", "asymptotic"]))
+def test_any_tiles_say_what_the_sorted_whole_says(pairs, cuts, beta, alpha, interval):
+    """Every tile judges by those before it, as the engine's rounds do."""
+    base, full = np.array(pairs).T
+    asked = question(len(pairs), beta, alpha, interval)
+    seen, windows = [], (EVERYTHING, EVERYTHING)
+    for places in np.split(np.arange(len(pairs)), sorted(cut % len(pairs) for cut in cuts)):
+        seen.append(tally(asked, Losses(base[places], full[places], None), windows, WIDE))
+        seen = [merged(asked, seen, WIDE)]
+        windows = seen[0].delta.window, seen[0].rho.window
+    np.testing.assert_equal(asdict(conclude(asked, seen[0])), asdict(by_sorting(asked, base, full)))
 
 
-@given(st.integers(1, 250), ALPHAS)
-@example(10, 56 / 1024)
-@example(5, 1 / 32)
-@example(15, 0.5)
-def test_critical_count_is_the_smallest_that_rejects(n, alpha):
-    """Smallest c with P(B >= c) < alpha, strictly; n + 1 when there is none."""
-    expected = next(c for c in range(n + 2) if at_least(c, n) < Fraction(alpha))
-    assert critical_count(n, alpha) == expected
+@given(PAIRS, st.lists(st.integers(1, 5), min_size=50, max_size=50), BETAS)
+def test_distinct_pairs_with_their_numbers_of_rows(pairs, times, beta):
+    """Counted once with weights, or row by row: the same."""
+    base, full = np.array(pairs).T
+    counts = np.array(times[: len(pairs)])
+    asked = question(int(counts.sum()), beta)
+    counted = everywhere(asked, Losses(base, full, counts), WIDE)
+    base, full = np.repeat(base, counts), np.repeat(full, counts)
+    one = merged(asked, [counted], WIDE)
+    np.testing.assert_equal(asdict(conclude(asked, one)), asdict(by_sorting(asked, base, full)))
+    by_row = everywhere(asked, Losses(base, full, None), WIDE)
+    assert counted[:4] == by_row[:4]
 
 
-def test_critical_count_is_elementwise():
-    """One count per n, the same as asked one at a time."""
-    n = np.arange(1, 200)
-    np.testing.assert_array_equal(
-        critical_count(n, 0.05), [critical_count(int(one), 0.05) for one in n]
-    )
-    assert critical_count(n, 0.05).dtype == critical_count(10, 0.05).dtype == np.int64
+def test_beta_max_of_distinct_pairs():
+    """The c-th largest of all rows, not of the distinct ones; and no sample says where it is."""
+    asked = question(12, alpha=0.2)
+    base, full, counts = np.ones(3), np.array([0.1, 0.5, 2.0]), np.array([4, 5, 3])
+    seen = merged(asked, [everywhere(asked, Losses(base, full, counts), 4.0)], 4.0)
+    assert asked.ranks.critical == 8
+    assert conclude(asked, seen).beta_max == 0.5
+    many = np.linspace(0.1, 0.9, 5_000)
+    seen = everywhere(question(10_000), Losses(np.ones(5_000), many, np.full(5_000, 2)), 4.0)
+    assert (seen.delta.window, seen.rho.window) == (EVERYTHING, EVERYTHING)
 
 
-@given(st.integers(1, 250), ALPHAS)
-@example(5, 0.0625)
-@example(10, 22 / 1024)
-def test_exact_ranks_are_the_narrowest_that_hold(n, alpha):
-    """Largest k with 2 P(B <= k) <= alpha: [1 + k, n - k], its coverage, or no interval."""
-    fitting = [k for k in range(n) if 2 * at_least(n - k, n) <= Fraction(alpha)]
-    found = ranks(n, alpha, "exact")
-    assert found == ranks(n, alpha)
-    assert exact_rank(n, alpha) == max(fitting, default=-1)
-    if fitting:
-        k = max(fitting)
-        assert (found.low, found.high) == (1 + k, n - k)
-        assert found.coverage == pytest.approx(float(1 - 2 * at_least(n - k, n)), rel=1e-12)
-        assert found.coverage >= 1 - alpha - 1e-12
-    else:
-        assert (found.low, found.high, found.coverage) == (0, 0, 1.0)
+def is_inside(window, others):
+    """Whether a window is narrower on both sides than all others."""
+    return window.low > max(w.low for w in others) and window.high < min(w.high for w in others)
 
 
-@given(st.integers(1, 3000), ALPHAS)
-def test_asymptotic_ranks_are_those_of_algorithm_1(n, alpha):
-    """floor and ceiling of (n + 1) / 2 -+ q sqrt(n) / 2, 1-based, clipped to 1..n."""
-    q = norm.isf(alpha / 2)
-    low, high = (n + 1) / 2 - q * math.sqrt(n) / 2, (n + 1) / 2 + q * math.sqrt(n) / 2
-    found = ranks(n, alpha, "asymptotic")
-    assert found.low == max(1, math.floor(low))
-    assert found.high == min(n, math.ceil(high))
-    assert found.coverage == 1 - alpha
-    assert found[2:4] == ranks(n, alpha, "exact")[2:4]
+@pytest.mark.parametrize("beta", [0.0, 0.01])
+@pytest.mark.parametrize("use", [0.0, 0.02, 0.5])
+@pytest.mark.parametrize("seed", range(5))
+def test_many_rows_keep_what_the_brackets_hold(beta, use, seed):
+    """A tile brackets by a sample of itself; what it keeps is small, and holds the answer."""
+    rng = np.random.default_rng(seed)
+    base = rng.exponential(size=20_000)
+    full = np.abs(base * (1 - use * rng.normal(0.5, 1, size=20_000)))
+    asked = question(20_000, beta)
+    parts = [
+        everywhere(asked, Losses(base[rows], full[rows], None), 4.0)
+        for rows in np.array_split(np.arange(20_000), 4)
+    ]
+    # Four standard errors on either side of an eighth of 5,000 rows.
+    assert max(len(part.delta.values) for part in parts) < 0.25 * 5_000
+    assert max(len(part.rho.values) for part in parts) < 0.25 * 5_000
+    some = merged(asked, parts[:3], 4.0)
+    if use == 0.5:
+        assert is_inside(some.delta.window, [part.delta.window for part in parts[:3]])
+        assert is_inside(some.rho.window, [part.rho.window for part in parts[:3]])
+    whole = merged(asked, parts, 4.0)
+    np.testing.assert_equal(asdict(conclude(asked, whole)), asdict(by_sorting(asked, base, full)))
 
 
-def test_asymptotic_ranks_differ_from_the_exact_at_37_sizes():
-    """n <= 5, where no exact interval exists, and 32 more, one rank wider on each side."""
-    differing = []
-    for n in range(1, 5001):
-        k, paper = exact_rank(n, 0.05), ranks(n, 0.05, "asymptotic")
-        wider = (1 + k) - paper.low, paper.high - (n - k)
-        if k < 0 or wider != (0, 0):
-            differing.append(n)
-            assert n <= 5 or wider == (1, 1)
-    assert len(differing) == 37
-    assert differing[:8] == [1, 2, 3, 4, 5, 17, 44, 67]
+def test_beta_max_is_not_looked_for_where_too_few_rows_improve():
+    """Then nothing is kept of rho, and there is no beta_max; just enough rows, and there is one."""
+    asked = question(10_000)
+    base, full = np.ones(10_000), np.full(10_000, 1.5)
+    full[:4_000] = np.linspace(0.1, 0.9, 4_000)
+    few = everywhere(asked, Losses(base, full, None), 4.0)
+    assert few.rho.window == EMPTY_WINDOW
+    assert len(few.rho.values) == 0
+    assert math.isnan(conclude(asked, merged(asked, [few], 4.0)).beta_max)
+    full[: asked.ranks.critical - 1] = 0.25
+    assert everywhere(asked, Losses(base, full, None), 4.0).rho.window == EMPTY_WINDOW
+    full[: asked.ranks.critical] = 0.25
+    enough = everywhere(asked, Losses(base, full, None), 4.0)
+    assert enough.rho.window.low > 0
+    assert conclude(asked, merged(asked, [enough], 4.0)).beta_max == 0.75
 
 
-def test_ranks_of_statistics_md():
-    """n = 10: [d_(2), d_(9)] with coverage 1 - 22/1024; n = 10,000: 4902, 5099, count 5083."""
-    ten = ranks(10, 0.05, "exact")
-    assert (ten.low, ten.high) == (2, 9)
-    assert ten.coverage == pytest.approx(1 - 22 / 1024, abs=1e-15)
-    many = ranks(10_000, 0.05, "exact")
-    assert (many.low, many.high, many.critical, many.lower) == (4902, 5099, 5083, 4918)
-    assert ranks(10_000, 0.05, "asymptotic")[:2] == (4902, 5099)
-    assert [ranks(n, 0.05, "exact").low for n in (5, 6)] == [0, 1]
+def test_beta_max_is_looked_for_where_the_other_rows_may_improve():
+    """A part of the rows judges with n_se: 200 below the critical count are 4 errors of 50."""
+    asked = question(20_000)
+    critical = asked.ranks.critical / 2
+    for short, looked_for in ((200, True), (201, False)):
+        base, full = np.ones(10_000), np.full(10_000, 1.5)
+        full[: math.ceil(critical) - short] = 0.25
+        window = everywhere(asked, Losses(base, full, None), 4.0).rho.window
+        assert (window != EMPTY_WINDOW) == looked_for
+        assert window.low > 0
 
 
-@given(
-    st.lists(st.integers(-2, 3), min_size=1, max_size=60),
-    ALPHAS,
-    st.sampled_from(["exact", "asymptotic"]),
-)
-@example([1] * 8 + [0] * 2, 56 / 1024, "exact")
-@example([1] * 5, 0.05, "exact")
-@example([1] * 4, 0.05, "exact")
-def test_the_bound_is_the_dual_of_the_test(differences, alpha, interval):
-    """p < alpha exactly when d_(lower) > 0, whatever the ties and the level."""
-    ordered, n = np.sort(differences), len(differences)
-    found = ranks(n, alpha, interval)
-    rejects = p_value(np.count_nonzero(ordered > 0), n) < alpha
-    bound = ordered[found.lower - 1] if found.lower else -np.inf
-    assert rejects == (bound > 0)
-    assert rejects == (np.count_nonzero(ordered > 0) >= found.critical)
+@given(PAIRS, CUTS, st.sampled_from([0.05, 0.3]))
+def test_a_threshold_alone_is_the_one_of_the_whole_answer(pairs, cuts, alpha):
+    base, full = np.array(pairs).T
+    whole = question(len(pairs), 0.0, alpha)
+    asked = question(len(pairs), 0.0, alpha, only_beta_max=True)
+    seen = [
+        everywhere(asked, Losses(base[places], full[places], None), WIDE)
+        for places in np.split(np.arange(len(pairs)), sorted(cut % len(pairs) for cut in cuts))
+    ]
+    answer = conclude(asked, merged(asked, seen, WIDE))
+    assert len(seen[0].delta.values) == 0
+    unknown = dict.fromkeys(("statistic", "ci_low", "ci_high", "ci_lower"), math.nan)
+    np.testing.assert_equal(asdict(answer), asdict(by_sorting(whole, base, full)) | unknown)
 
 
-@given(st.integers(1, 20_000), ALPHAS)
-def test_the_bound_is_the_largest_with_the_level(n, alpha):
-    """k1 is the largest k with P(B <= k) < alpha: d_(1 + k1) errs with less than alpha."""
-    lower = ranks(n, alpha, "exact").lower
-    if lower:
-        assert binom.cdf(lower - 1, n, 0.5) < alpha
-    assert binom.cdf(lower, n, 0.5) >= alpha * (1 - 1e-12)
+def test_a_threshold_alone_is_not_looked_for_where_an_earlier_tile_saw_none():
+    asked = question(12, only_beta_max=True)
+    base, full = np.ones(6), np.full(6, 0.5)
+    short = tally(asked, Losses(base, full, None), (EVERYTHING, EMPTY_WINDOW), 4.0)
+    assert short == (6, 6, 6, 6, NO_RANKS, SKIPPED)
+    counted = tally(asked, Losses(base, full, np.full(6, 2)), (EVERYTHING, EVERYTHING), 4.0)
+    assert conclude(asked, merged(asked, [counted], 4.0)).beta_max == 0.5
 
 
-@given(
-    st.integers(6, 40),
-    st.sampled_from([0.05, 0.1, 0.3]),
-    st.floats(0, 0.5),
-    st.floats(0, 0.5),
-)
-@example(10, 0.05, 0.5, 0.5)
-@example(10, 0.05, 0.0, 0.0)
-def test_the_exact_interval_covers_with_any_distribution(n, alpha, below, above):
-    """P(d_low <= median <= d_high) >= coverage, with mass at the median itself (ties) or not."""
-    found = ranks(n, alpha, "exact")
-    if not found.low:
-        return
-    at = max(0.0, 1 - below - above)
-    covered = sum(
-        math.comb(n, i) * math.comb(n - i, j) * below**i * above**j * at ** (n - i - j)
-        for i in range(n + 1)
-        for j in range(n - i + 1)
-        # i values lie below the median, j above: d_low <= median <= d_high
-        if found.low <= n - j and found.high > i
-    )
-    assert covered >= found.coverage - 1e-9
-    if below == above == 0.5:
-        assert covered == pytest.approx(found.coverage, abs=1e-12)
+def test_a_bracket_that_missed_is_told():
+    """The first rows are not like the others: no answer, rather than a wrong one."""
+    rng = np.random.default_rng(0)
+    base = rng.uniform(1, 2, size=8_000)
+    full = np.where(np.arange(8_000) < 4_000, base / 2, base * 1.1)
+    asked = question(8_000)
+    first = everywhere(asked, Losses(base[:4_000], full[:4_000], None), 0.5)
+    windows = first.delta.window, first.rho.window
+    second = tally(asked, Losses(base[4_000:], full[4_000:], None), windows, 0.5)
+    assert conclude(asked, merged(asked, [first, second], 0.5)) is None
+    again = [
+        everywhere(asked, Losses(base[rows], full[rows], None), 1e3)
+        for rows in (slice(4_000), slice(4_000, None))
+    ]
+    answer = conclude(asked, merged(asked, again, 1e3))
+    np.testing.assert_equal(asdict(answer), asdict(by_sorting(asked, base, full)))
 
 
-@given(st.integers(1, 100))
-def test_median_ranks_give_the_median(n):
-    """The mean of the two middle order statistics is NumPy's median."""
-    values = np.random.default_rng(n).normal(size=n)
-    low, high = median_ranks(n)
-    ordered = np.sort(values)
-    assert (ordered[low - 1] + ordered[high - 1]) / 2 == np.median(values)
+def test_a_missed_beta_max_is_told_too():
+    """delta is found, the c-th largest rho is outside of its bracket."""
+    base, full = np.ones(100), np.linspace(0, 0.9, 100)
+    asked = question(100)
+    windows = EVERYTHING, Window(0.95, 1.0)
+    seen = merged(asked, [tally(asked, Losses(base, full, None), windows, 4.0)], 4.0)
+    assert conclude(asked, seen) is None
 
 
-@pytest.mark.parametrize("alpha", [0.9, 0.5, 0.3, 0.05, 1 / 32, 0.01, 1e-9])
-def test_fewest_rows_is_the_first_n_that_can_reject(alpha):
-    """Smallest n with 2^-n < alpha, strictly; below it the critical count is out of reach."""
-    n = fewest_rows(alpha)
-    assert Fraction(1, 2**n) < Fraction(alpha) <= Fraction(1, 2 ** (n - 1))
-    assert critical_count(n, alpha) <= n
-    assert critical_count(n - 1, alpha) == n
+def test_rows_in_some_order_get_more_room():
+    """Tiles that differ by more than chance bracket as much wider as they differ."""
+    asked = question(200_000)
+
+    def half(n_positive):
+        # Evenly spread losses, so that a bracket is as wide as its share of the rows.
+        full = np.linspace(0, 2, 1_000) + 1 - n_positive / 500
+        return everywhere(asked, Losses(np.ones(1_000), full, None), WIDE)
+
+    def width(n_se, *counts):
+        window = merged(asked, [half(count) for count in counts], n_se).delta.window
+        return window.high - window.low
+
+    alike = width(1.0, 500, 500)
+    assert width(1.0, 490, 510) == pytest.approx(alike, rel=0.1)
+    # 400 and 600 of 1,000 differ by 9 standard errors; the wanted ranks themselves lie apart, too.
+    assert 6 * alike < width(1.0, 400, 600) < 9 * alike
+    assert 2 * alike < width(3.0, 500, 500) < 3 * alike
+    all_rows = question(2_000)
+    assert merged(all_rows, [half(400), half(600)], 1.0).delta.window == EVERYTHING
 
 
 @pytest.mark.parametrize(
-    ("n", "size"), [(50, 0.032), (200, 0.038), (1_000, 0.047), (10_000, 0.0495)]
-)
-def test_true_size_of_the_test(n, size):
-    """The sizes at the boundary that STATISTICS.md gives."""
-    assert power(n, 0.5) == pytest.approx(size, abs=0.5 * 10 ** -len(str(size)[2:]))
-
-
-@given(st.integers(1, 150), st.floats(0.001, 0.999) | st.sampled_from([0.0, 1.0]), ALPHAS)
-def test_power_sums_the_rejecting_counts(n, probability, alpha):
-    """P(B_p >= c), added up term by term."""
-    c = next(c for c in range(n + 2) if at_least(c, n) < Fraction(alpha))
-    expected = math.fsum(
-        math.comb(n, k) * probability**k * (1 - probability) ** (n - k) for k in range(c, n + 1)
-    )
-    assert power(n, probability, alpha) == pytest.approx(expected, rel=1e-9, abs=1e-300)
-
-
-def test_power_agrees_with_simulated_rejections():
-    """Rejections among 20,000 simulated tests lie within 4 binomial standard errors."""
-    rng, n, probability, draws = np.random.default_rng(0), 120, 0.62, 20_000
-    rate = np.mean(p_value(rng.binomial(n, probability, size=draws), n) < 0.05)
-    expected = power(n, probability)
-    assert abs(rate - expected) < 4 * math.sqrt(expected * (1 - expected) / draws)
-
-
-def test_rows_needed_of_statistics_md():
-    """P = .6 reaches 80 % first at 158 rows and for good at 169: the power is a sawtooth."""
-    reached = [n for n in range(1, 400) if power(n, 0.6) >= 0.8]
-    assert reached[0] == 158
-    assert rows_needed(0.6) == 169
-    assert 168 not in reached
-    assert set(range(169, 400)) <= set(reached)
-
-
-@pytest.mark.parametrize("probability", [0.53, 0.6, 0.7, 0.8, 0.95, 0.999, 1.0])
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.3])
-@pytest.mark.parametrize("wanted", [0.5, 0.8, 0.99])
-def test_rows_needed_is_the_last_shortfall_plus_one(probability, alpha, wanted):
-    """A scan over every n up to well beyond the answer finds the same number."""
-    answer = rows_needed(probability, alpha, wanted)
-    n = np.arange(1, 2 * answer + 500)
-    short = binom.sf(critical_count(n, alpha) - 1, n, probability) < wanted
-    assert answer == (n[short][-1] + 1 if short.any() else 1)
-
-
-@pytest.mark.parametrize(
-    "call",
+    ("tiles", "expected"),
     [
-        lambda: power(0, 0.6),
-        lambda: power(10.5, 0.6),
-        lambda: power(True, 0.6),
-        lambda: power(10, 1.2),
-        lambda: power(10, float("nan")),
-        lambda: power(10, 0.6, alpha=0),
-        lambda: rows_needed(0.5),
-        lambda: rows_needed(0.6, alpha=1.0),
-        lambda: rows_needed(0.6, power=1.0),
-        lambda: rows_needed(0.6, power=0.05),
+        ([(40, 100), (60, 100)], 8.0),
+        ([(10, 100), (30, 100), (0, 0)], 12.5),
+        ([(10, 100), (50, 100), (60, 200)], 100 * (0.04 + 0.04) / 2 / 0.21),
+        ([(50, 100), (50, 100)], 1.0),
+        ([(30, 100)], 1.0),
+        ([(0, 100), (0, 50)], 1.0),
+        ([(100, 100), (50, 50)], 1.0),
+        ([(0, 0), (0, 0)], 1.0),
     ],
 )
-def test_plans_that_make_no_sense_are_refused(call):
-    """Arguments out of range raise ArgumentError, which is a ValueError."""
-    with pytest.raises(ArgumentError, match="must") as caught:
-        call()
-    assert isinstance(caught.value, ValueError)
-    assert isinstance(caught.value, sfit.exceptions.SFITError)
+def test_how_much_more_tiles_differ_than_random_rows(tiles, expected):
+    """Pearson's statistic over its degrees of freedom, at least 1."""
+    seen = [Tally(n, k, k, n, NO_RANKS, NO_RANKS) for k, n in tiles]
+    assert _overdispersion(seen) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("n", "alpha", "said"),
-    [
-        (
-            4, 0.05,
-            ("4 rows are too few for anything to be significant at alpha=0.05: use at least 5, and "
-             "several hundred to find anything but the strongest effects.",),
-        ),
-        (5, 0.05, ("5 rows are too few for an exact interval at alpha=0.05: it is infinite.",)),
-        (6, 0.05, ()),
-        (9, 0.001, (
-            "9 rows are too few for anything to be significant at alpha=0.001: use at least 10, "
-            "and several hundred to find anything but the strongest effects.",
-        )),
-        (10, 0.001, ("10 rows are too few for an exact interval at alpha=0.001: it is infinite.",)),
-        (11, 0.001, ()),
-    ],
-)  # fmt: skip
-def test_too_few_rows_are_told_with_the_number_needed(n, alpha, said):
-    """Nothing can be significant, or there is no interval; otherwise there is nothing to say."""
-    assert too_few_rows(n, alpha, ranks(n, alpha, "exact")) == said
-    # Where no interval is asked for, none can be missing.
-    assert too_few_rows(n, alpha) == tuple(text for text in said if "interval" not in text)
+def test_too_few_rows_for_the_level():
+    """n = 3 cannot be significant: no bounds, no beta_max, and no rank of rho is wanted."""
+    asked = question(3)
+    assert asked.wanted == ([2, 2], [])
+    seen = everywhere(asked, Losses(np.ones(3), np.zeros(3), None), 4.0)
+    assert seen.rho is NO_RANKS
+    answer = conclude(asked, merged(asked, [seen], 4.0))
+    assert (answer.ci_low, answer.ci_high, answer.ci_lower) == (-math.inf, math.inf, -math.inf)
+    assert (answer.n_positive, answer.statistic) == (3, 1.0)
+    assert math.isnan(answer.beta_max)
 
 
-def test_plans_are_refused_word_for_word():
-    """The argument, what is allowed, and what was received."""
-    for call, message in (
-        (
-            lambda: rows_needed(0.5),
-            "probability must be above 0.5 for any number of rows to suffice; got 0.5.",
-        ),
-        (
-            lambda: rows_needed(0.6, 0.05, 0.05),
-            "power must lie between alpha = 0.05 and 1; got 0.05.",
-        ),
-        (lambda: rows_needed(0.6, 0.3, 0.2), "power must lie between alpha = 0.3 and 1; got 0.2."),
-        (
-            lambda: rows_needed(0.50001),
-            "probability must be further above 0.5: 0.50001 would need more than 1,000,000,000 "
-            "rows.",
-        ),
-    ):
-        with pytest.raises(ArgumentError) as caught:
-            call()
-        assert str(caught.value) == message
-    for call, name in (
-        (lambda: power(10, 2.0), "probability"),
-        (lambda: power(10, 0.6, 2.0), "alpha"),
-        (lambda: power(-1, 0.6), "n"),
-        (lambda: rows_needed(0.6, 0.05, 2.0), "power"),
-    ):
-        with pytest.raises(ArgumentError, match=f"^{name} "):
-            call()
+def test_ranks_of_a_question():
+    """n = 10: the interval [d_(2), d_(9)], the bound d_(2), both middle ranks, the 9th largest rho."""
+    asked = question(10)
+    assert asked.wanted == ([2, 9, 2, 5, 6], [2])
 
 
-def test_one_row_may_be_enough():
-    """At a level of 0.6 one positive row is significant."""
-    assert rows_needed(0.95, alpha=0.6, power=0.8) == 1
+def test_a_tile_without_rows_says_nothing():
+    """A part of the rows may miss a tile."""
+    asked = question(10)
+    base = full = np.empty(0)
+    empty = everywhere(asked, Losses(base, full, None), 4.0)
+    assert empty[:4] == (0, 0, 0, 0)
+    some = everywhere(asked, Losses(np.ones(10), np.linspace(0, 2, 10), None), 4.0)
+    alone = conclude(asked, merged(asked, [some], 4.0))
+    assert conclude(asked, merged(asked, [empty, some], 4.0)) == alone
 
 
-def test_rows_needed_next_to_one_half():
-    """There the power falls short again hundreds of rows after it was reached."""
-    answer = rows_needed(0.505, power=0.7)
-    n = np.arange(answer - 2_000, answer + 6_000)
-    reached = binom.sf(critical_count(n, 0.05) - 1, n, 0.505) >= 0.7
-    assert answer == n[~reached][-1] + 1
-    assert n[reached][0] < answer - 200
+@given(PAIRS)
+def test_a_row_is_better_however_small_the_gain(pairs):
+    """n_better counts full < base, whatever beta; n_positive asks for more than beta."""
+    base, full = np.array(pairs).T
+    assume(len(pairs) > 1)
+    seen = everywhere(question(len(pairs), 0.5), Losses(base, full, None), 4.0)
+    assert seen.n_better == sum(f < b for b, f in pairs)
+    assert seen.n_positive <= seen.n_better

@@ -410,11 +410,11 @@ def test_late_faults_carry_the_number_of_their_row(frame, models, tmp_path):
 
 def test_a_bracket_that_misses_is_asked_again(frame, models, tmp_path, monkeypatch):
     """With no room at all the first pass misses; the answer is the same."""
-    from sfit import _sign_statistic
+    from sfit import _sign_test
 
     model, target = models["boosting"]
     expected = sfit.feature_significance(model, frame, target)
-    monkeypatch.setattr(_sign_statistic, "FIRST_MARGIN", 0.001)
+    monkeypatch.setattr(_sign_test, "FIRST_MARGIN", 0.001)
     monkeypatch.setattr("sfit._select.KEPT_VALUES", 4)
     found = sfit.feature_significance(model, write(frame, tmp_path, "one file"), target)
     assert content(found) == content(expected)

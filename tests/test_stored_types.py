@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import sfit
 from sfit.exceptions import DataError, SFITError
 from sfit.models import function_model
-from sfit.problem import pose
 from sfit.rows import _tiles
+from sfit.sample import prepare
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -149,12 +149,12 @@ def observed(rows, role):
     y, by = ("y", "x") if role == "by" else ("x", None)
     task = "classification" if role == "class" else "regression"
     try:
-        problem = pose(function_model(picky, task=task), rows, y, features=["a"], by=by)
+        sample = prepare(function_model(picky, task=task), rows, y, features=["a"], by=by)
     except SFITError as error:
         return type(error)
-    tiles = [t for s in problem.rows.tile_runs for t in s.tiles(problem.rows.shared)]
+    tiles = [t for s in sample.rows.tile_runs for t in s.tiles(sample.rows.shared)]
     parts = [None if tile.part is None else tile.part.tolist() for tile in tiles]
-    known = problem.rows.parts, problem.rows.sizes(), problem.view.classes
+    known = sample.rows.parts, sample.rows.sizes(), sample.view.classes
     return repr((known, [(tile.y.dtype, tile.y.tolist()) for tile in tiles], parts))
 
 

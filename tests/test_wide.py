@@ -19,10 +19,10 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import sfit
-from sfit import _engine
-from sfit.problem import pose
+from sfit import _measure
 from sfit.restrict import _cells, _direct
 from sfit.rows import as_table, column_values, reveal
+from sfit.sample import prepare
 
 FOURFOLD = 4**1.15
 """What may grow at most, in proportion or little more, where features are four times as many."""
@@ -98,7 +98,7 @@ def test_work_grows_with_the_features(kind):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kind", SUBJECTS)
 def test_memory_grows_with_the_features(kind, monkeypatch):
-    monkeypatch.setattr(_engine, "KEPT_BYTES", 0)  # never touched, but counted here
+    monkeypatch.setattr(_measure, "KEPT_BYTES", 0)  # never touched, but counted here
     assert growth(peak_bytes, kind) <= FOURFOLD
 
 
@@ -146,7 +146,7 @@ def test_names_of_all_columns_are_not_listed_for_each(monkeypatch):
 
 def test_the_set_of_all_features_is_made_once():
     """It was made for every test that is reported."""
-    features = pose(*wide("linear array", 20)).features
+    features = prepare(*wide("linear array", 20)).features
     assert features.everything is features.everything
     assert features.everything == frozenset(range(20))
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfit import exceptions, models, simulate
     from sfit._beta import choose_beta
+    from sfit._binomial import power, rows_needed
     from sfit._feature_significance import feature_significance
     from sfit._loco import loco_significance
     from sfit._partitioned import PartitionedResult
     from sfit._result import BetaChoice, GateTest, SFITResult
-    from sfit._sign_statistic import SignTest
-    from sfit._sign_test import power, rows_needed
+    from sfit._sign_test import SignTest
     from sfit._versions import show_versions
     from sfit.selector import SFITSelector
 
@@ -43,12 +43,12 @@ _HOMES = {
     "PartitionedResult": "_partitioned",
     "SFITResult": "_result",
     "SFITSelector": "selector",
-    "SignTest": "_sign_statistic",
+    "SignTest": "_sign_test",
     "choose_beta": "_beta",
     "feature_significance": "_feature_significance",
     "loco_significance": "_loco",
-    "power": "_sign_test",
-    "rows_needed": "_sign_test",
+    "power": "_binomial",
+    "rows_needed": "_binomial",
     "show_versions": "_versions",
 }
 

@@ -19,17 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit._arguments import warn_of_order
+from sfit._binomial import too_few_rows
 from sfit._contrast import Contrast, Question, Reveal
-from sfit._engine import measure
+from sfit._measure import measure
 from sfit._probe import confirm
 from sfit._request import BetaRequest, Request, Subject
 from sfit._result import BetaChoice
 from sfit._resume import opened_for
 from sfit._session import Session
-from sfit._sign_statistic import SignStatistic
-from sfit._sign_test import too_few_rows
+from sfit._sign_test import SignStatistic
 from sfit.exceptions import BetaError, DataError, ModelError
-from sfit.problem import Problem, pose
+from sfit.sample import Sample, prepare
 
 Array = npt.NDArray[Any]
 RandomModel = Callable[[np.random.Generator], Any]
@@ -120,19 +120,19 @@ def choose_beta(
     request = BetaRequest.checked(**locals())
     session = Session.of(request)
     warn_of_order(X, y, "y")
-    problem = pose(model, X, y, **request.subject)
-    stored = opened_for(checkpoint, checkpoint_key, request.identity(), problem)
+    sample = prepare(model, X, y, **request.subject)
+    stored = opened_for(checkpoint, checkpoint_key, request.identity(), sample)
     with stored as session.checkpoint:
-        return choose_on(problem, request, session)
+        return choose_on(sample, request, session)
 
 
 def choose_for(
-    request: Request, problem: Problem, validation: Problem | None, session: Session
-) -> tuple[BetaChoice, Problem]:
+    request: Request, sample: Sample, validation: Sample | None, session: Session
+) -> tuple[BetaChoice, Sample]:
     """Choose beta for a test; return the choice and the rows left to test."""
     seed = session.seed(request.random_state)
     if validation is None:
-        validation, problem = set_aside(problem, request.test.validation_fraction, seed)
+        validation, sample = set_aside(sample, request.test.validation_fraction, seed)
     beta_request = BetaRequest(
         **{one.name: getattr(request, one.name) for one in fields(Subject)},
         alpha=request.alpha,
@@ -143,16 +143,16 @@ def choose_for(
         fast=request.fast,
         random_state=seed,
     )
-    return choose_on(validation, beta_request, session), problem
+    return choose_on(validation, beta_request, session), sample
 
 
-def choose_on(problem: Problem, request: BetaRequest, session: Session) -> BetaChoice:
-    """Choose beta on all rows of a prepared problem."""
+def choose_on(sample: Sample, request: BetaRequest, session: Session) -> BetaChoice:
+    """Choose beta on all rows of a prepared sample."""
     seed = session.seed(request.random_state)
-    problem = replace(problem, rows=problem.rows.undivided())
-    n = len(problem.rows)
+    sample = replace(sample, rows=sample.rows.undivided())
+    n = len(sample.rows)
     session.warn(*(f"choosing beta: {text}" for text in too_few_rows(n, request.alpha)))
-    drawn = _random_problems(problem, request.random_model, request.n_models, seed)
+    drawn = _random_samples(sample, request.random_model, request.n_models, seed)
     thresholds = tuple(
         _thresholds(one, request, session, f"random model {number}")
         for number, one in enumerate(drawn, 1)
@@ -161,7 +161,7 @@ def choose_on(problem: Problem, request: BetaRequest, session: Session) -> BetaC
         beta=smallest_sufficient(np.ravel(thresholds), request.alpha, request.grid),
         alpha=request.alpha,
         thresholds=thresholds,
-        feature_names=problem.features.names,
+        feature_names=sample.features.names,
         n_rows=n,
         grid=request.grid,
         seed=seed,
@@ -199,15 +199,15 @@ def smallest_sufficient(
     return min((beta for beta in grid if beta >= exact), default=math.inf)
 
 
-def set_aside(problem: Problem, fraction: float, seed: int) -> tuple[Problem, Problem]:
+def set_aside(sample: Sample, fraction: float, seed: int) -> tuple[Sample, Sample]:
     """Split the rows at random into rows for choosing beta and rows to test."""
-    n = len(problem.rows)
+    n = len(sample.rows)
     shuffled = np.random.default_rng([seed, 1]).permutation(n)
     first = round(fraction * n)
     if not 0 < first < n:
         raise DataError(f"{n} rows cannot be split into validation and test rows.")
     held_out, tested = (
-        problem.subset(np.sort(row_ids)) for row_ids in (shuffled[:first], shuffled[first:])
+        sample.subset(np.sort(row_ids)) for row_ids in (shuffled[:first], shuffled[first:])
     )
     sizes = tested.rows.sizes()
     if 0 in sizes:
@@ -216,32 +216,32 @@ def set_aside(problem: Problem, fraction: float, seed: int) -> tuple[Problem, Pr
     return held_out, tested
 
 
-def _random_problems(
-    problem: Problem, random_model: RandomModel | None, n_models: int, seed: int
-) -> Iterator[Problem]:
+def _random_samples(
+    sample: Sample, random_model: RandomModel | None, n_models: int, seed: int
+) -> Iterator[Sample]:
     for child in np.random.SeedSequence(seed).spawn(n_models):
         rng = np.random.default_rng(child)
         if random_model is None:
-            yield replace(problem, view=problem.view.randomize(rng))
+            yield replace(sample, view=sample.view.randomize(rng))
         else:
             try:
                 model = random_model(rng)
             except Exception as error:
                 raise ModelError(f"random_model failed: {type(error).__name__}: {error}") from error
-            yield problem.for_model(model)
+            yield sample.for_model(model)
 
 
 def _thresholds(
-    problem: Problem, request: BetaRequest, session: Session, label: str
+    sample: Sample, request: BetaRequest, session: Session, label: str
 ) -> tuple[float, ...]:
     """For each feature, the smallest beta at which it is not significant (possibly 0)."""
     if session.checkpoint is not None:
-        confirm(session.checkpoint, problem, label)
-    nothing, n = Reveal(frozenset()), len(problem.rows)
-    terms = [frozenset({feature}) for feature in range(len(problem.features.names))]
+        confirm(session.checkpoint, sample, label)
+    nothing, n = Reveal(frozenset()), len(sample.rows)
+    terms = [frozenset({feature}) for feature in range(len(sample.features.names))]
     questions = [Question(Contrast(term, nothing, Reveal(term)), 0, n) for term in terms]
     # A beta above 0 scales these losses, so they must not be negative.
-    evaluation = replace(problem.evaluation(request.fast, session.warn), nonnegative=True)
+    evaluation = replace(sample.evaluation(request.fast, session.warn), nonnegative=True)
     statistic = SignStatistic(request.alpha, only_beta_max=True)
     evidence = measure(evaluation, questions, label, statistic=statistic, session=session)
     return tuple(0.0 if math.isnan(one.beta_max) else one.beta_max for one in evidence)

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
 from sfit._contrast import Evidence
-from sfit._engine import measure
 from sfit._features import positions_of
+from sfit._measure import measure
 from sfit._partitioned import PartitionedResult
 from sfit._partners import Checked, Partners, check_partners, find_partners
 from sfit._procedure import Design, Outcome, follow
@@ -20,10 +20,10 @@ from sfit._request import Request
 from sfit._result import BetaChoice, Settings, SFITResult
 from sfit._resume import opened_for
 from sfit._session import Session
-from sfit._sign_statistic import SignTest
+from sfit._sign_test import SignTest
 from sfit.exceptions import ArgumentError, DataError
-from sfit.problem import Problem, pose
-from sfit.problem._reference import describe_reference
+from sfit.sample import Sample, prepare
+from sfit.sample._reference import describe_reference
 
 
 class Options(TypedDict, total=False):
@@ -219,33 +219,33 @@ def feature_significance(
     session.warn(*request.warnings())
     warn_of_order(X, y, "y")
     warn_of_order(X, by, "by")
-    problem = pose(model, X, y, by=by, **request.subject)
-    candidates = check_partners(partners, problem.features.names)
-    design = design_of(request, problem, candidates)
-    validation = validation_of(request, problem, model)
+    sample = prepare(model, X, y, by=by, **request.subject)
+    candidates = check_partners(partners, sample.features.names)
+    design = design_of(request, sample, candidates)
+    validation = validation_of(request, sample, model)
     chosen = {"given": "rest" if design.rest else sorted(design.given), "partners": candidates}
     identity = request.identity() | chosen
-    stored = opened_for(checkpoint, checkpoint_key, identity, problem, validation)
+    stored = opened_for(checkpoint, checkpoint_key, identity, sample, validation)
     with stored as session.checkpoint:
         choice = None
         if request.betas is None:
-            choice, problem = choose_for(request, problem, validation, session)
+            choice, sample = choose_for(request, sample, validation, session)
             design = replace(design, betas=(choice.beta,) * request.max_order)
-        sizes = problem.rows.sizes()
+        sizes = sample.rows.sizes()
         session.warn(*(text for n in sizes for text in design.statistic.too_few(n)))
-        evaluation = problem.evaluation(request.fast, session.warn)
+        evaluation = sample.evaluation(request.fast, session.warn)
         answer = partial(measure, evaluation, statistic=design.statistic, session=session)
         outcomes = follow(design, sizes, answer, session.warn)
-    results = report(request, problem, design, outcomes, choice, session)
+    results = report(request, sample, design, outcomes, choice, session)
     if by is None:
         return results[0]
     label = by if isinstance(by, str) else "part"
-    return PartitionedResult(tuple(zip(problem.rows.parts, results, strict=True)), label)
+    return PartitionedResult(tuple(zip(sample.rows.parts, results, strict=True)), label)
 
 
-def design_of(request: Request, problem: Problem, candidates: Checked) -> Design:
+def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
     """The design for every part of the rows; it has no betas if they are still to be chosen."""
-    features = problem.features
+    features = sample.features
     if request.given_rest and "rest" in features.names:
         raise ArgumentError(
             "given='rest' means all the other features, but one feature is itself named 'rest': "
@@ -258,7 +258,7 @@ def design_of(request: Request, problem: Problem, candidates: Checked) -> Design
     # Order 1 needs no partners, and their lists hold p x p numbers.
     partners = {}
     if request.max_order > 1:
-        structure = problem.view.structure
+        structure = sample.view.structure
         partners = find_partners(candidates, request.n_partners, features, structure, tested)
     return Design(
         features=features,
@@ -275,19 +275,19 @@ def design_of(request: Request, problem: Problem, candidates: Checked) -> Design
     )
 
 
-def validation_of(request: Request, problem: Problem, model: Any) -> Problem | None:
+def validation_of(request: Request, sample: Sample, model: Any) -> Sample | None:
     """The user's validation rows for ``beta="auto"``; None if not given."""
     if request.test.validation is None:
         return None
     pair = check_validation(request.test.validation)
     warn_of_order(*pair, "validation[1]", "validation[0]")
-    subject = request.subject | {"features": problem.asked["features"]}
+    subject = request.subject | {"features": sample.asked["features"]}
     try:
-        validation = pose(model, *pair, **subject)
+        validation = prepare(model, *pair, **subject)
     except (ArgumentError, DataError) as error:
         # The message names X and y, which alone could mean either pair.
         raise type(error)(f"validation: {error}") from error
-    names = problem.features.names
+    names = sample.features.names
     if validation.features.names != names:
         raise ArgumentError(
             f"validation has the features {validation.features.names!r}, but X has {names!r}."
@@ -297,15 +297,15 @@ def validation_of(request: Request, problem: Problem, model: Any) -> Problem | N
 
 def report(
     request: Request,
-    problem: Problem,
+    sample: Sample,
     design: Design,
     outcomes: Sequence[tuple[Outcome, Sequence[Evidence]]],
     choice: BetaChoice | None,
     session: Session,
 ) -> list[SFITResult]:
     """The frozen result of each part of the rows."""
-    features, statistic = problem.features, design.statistic
-    general = list(problem.caveats)
+    features, statistic = sample.features, design.statistic
+    general = list(sample.caveats)
     if request.correction is not None and request.max_order > 1:
         general.append(
             "which sets are tested at order 2 and above depends on earlier decisions on the same "
@@ -315,20 +315,20 @@ def report(
     names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
     settings = {name: getattr(request, name) for name in names} | {
         "test": "SFIT (Horel and Giesecke)",
-        "loss": problem.loss.name,
+        "loss": sample.loss.name,
         "beta": design.betas,
         "interval": statistic.interval,
         "reference": describe_reference(request.reference),
         "reference_origin": features.origin,
         "space": features.space,
         "given": ("rest",) if design.rest else features.named(design.given),
-        "always_on": problem.always_on,
+        "always_on": sample.always_on,
         "partners": request.partners if isinstance(request.partners, str) else "given",
     }
     results, run = [], session.run()
     for (tests, gates), evidence in outcomes:
         n = evidence[0].n
-        few, stuck = statistic.too_few(n), statistic.cannot_reject(evidence, problem.loss.name)
+        few, stuck = statistic.too_few(n), statistic.cannot_reject(evidence, sample.loss.name)
         session.warn(*stuck)
         results.append(
             SFITResult(

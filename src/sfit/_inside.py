@@ -12,7 +12,7 @@ from sfit._features import Features
 from sfit._partners import interaction_scores
 from sfit.exceptions import ArgumentError, ModelError
 from sfit.models import Dense, ModelView, as_view
-from sfit.problem import pose
+from sfit.sample import prepare
 
 
 def inside_scores(
@@ -26,8 +26,8 @@ def inside_scores(
         view = as_view(model)
         features = _one_column_each(view, names)
     else:
-        problem = pose(model, X, y, groups=groups)
-        view, features = problem.view, problem.features
+        sample = prepare(model, X, y, groups=groups)
+        view, features = sample.view, sample.features
     scores = interaction_scores(view.structure, features)
     if scores is None:
         raise ModelError(

@@ -16,9 +16,9 @@ from joblib import delayed, effective_n_jobs, parallel_config
 
 from sfit._arguments import warn_of_order
 from sfit._contrast import Contrast, Evidence, Question, Refit, Reveal, Side
-from sfit._engine import measure
 from sfit._features import group_columns
 from sfit._jobs import workers
+from sfit._measure import measure
 from sfit._multiplicity import adjust
 from sfit._payload import share
 from sfit._procedure import set_test
@@ -41,10 +41,10 @@ from sfit._request import RefitRequest
 from sfit._result import REFITS, Settings, SFITResult
 from sfit._resume import opened
 from sfit._session import Session
-from sfit._sign_statistic import SignStatistic, SignTest
+from sfit._sign_test import SignStatistic, SignTest
 from sfit.exceptions import ArgumentError
-from sfit.problem import Problem, pose
 from sfit.restrict import Restricted, SidePredictions
+from sfit.sample import Sample, prepare
 
 Array = npt.NDArray[Any]
 
@@ -135,7 +135,7 @@ def loco_significance(
             "features must name at least two: without its only feature a model cannot be fitted; "
             f"got {list(owners)!r}."
         )
-    full = pose(fit(estimator, train, target), **test_rows.whole(), loss=loss, groups=groups)
+    full = prepare(fit(estimator, train, target), **test_rows.whole(), loss=loss, groups=groups)
     statistic = request.test.at(request.alpha)
     caveats = statistic.too_few(len(full.rows))
     session.warn(*caveats)
@@ -147,7 +147,7 @@ def loco_significance(
 def compare_refits(
     job: Refits,
     members: Sequence[Sequence[int]],
-    full: Problem,
+    full: Sample,
     statistic: SignStatistic,
     request: RefitRequest,
     session: Session,
@@ -205,7 +205,7 @@ def compare_refits(
 
 def _result(
     request: RefitRequest,
-    full: Problem,
+    full: Sample,
     statistic: SignStatistic,
     compared: Sequence[tuple[Contrast, Evidence]],
     caveats: tuple[str, ...],

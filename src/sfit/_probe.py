@@ -16,9 +16,9 @@ import numpy.typing as npt
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Reveal, same_prediction
 from sfit.exceptions import CheckpointError, ModelError
-from sfit.problem import Problem
 from sfit.restrict import SidePredictions, rounding_noise
 from sfit.rows import Tile, take_rows
+from sfit.sample import Sample
 
 Array = npt.NDArray[Any]
 
@@ -26,9 +26,9 @@ WHOLE_ROWS = MASKED_ROWS = 128
 """Number of rows predicted unmasked, and number predicted with one feature revealed."""
 
 
-def confirm(checkpoint: Checkpoint, problem: Problem, name: str) -> None:
+def confirm(checkpoint: Checkpoint, sample: Sample, name: str) -> None:
     """Store a model's predictions for a few rows, or compare them with the stored ones."""
-    now = _predictions(problem)
+    now = _predictions(sample)
     stage = f"predictions of {name}"
     before = checkpoint.get(stage, 0, 0, decoded)
     if before is None:
@@ -40,8 +40,8 @@ def confirm(checkpoint: Checkpoint, problem: Problem, name: str) -> None:
         )
     elif not _same(before, now, 0.0).all():
         # A difference that also occurs between two calls is no change of the model.
-        noise = float(np.max(np.abs(_predictions(problem) - now)))
-        noise = max(noise, rounding_noise(problem.view, problem.features, _spread(problem, 64)))
+        noise = float(np.max(np.abs(_predictions(sample) - now)))
+        noise = max(noise, rounding_noise(sample.view, sample.features, _spread(sample, 64)))
         same = _same(before, now, noise)
         if not same.all():
             gap = float(np.max(np.abs(before - now)))
@@ -64,25 +64,25 @@ def _same(before: Array, now: Array, noise: float) -> Array:
     return same_prediction(before, now, unit, noise)
 
 
-def _predictions(problem: Problem) -> Array:
+def _predictions(sample: Sample) -> Array:
     """Predictions for fixed rows: some unmasked, some with one feature revealed, and the base."""
-    features = problem.features
-    direct = SidePredictions(problem.view, features)
+    features = sample.features
+    direct = SidePredictions(sample.view, features)
     p = len(features.names)
     some = np.unique(np.linspace(0, p - 1, min(p, MASKED_ROWS)).astype(np.intp)).tolist()
     alone = [Reveal(frozenset()), *(Reveal(frozenset({feature})) for feature in some)]
-    whole = direct.one(_spread(problem, WHOLE_ROWS), Reveal(features.everything)).by_row()
+    whole = direct.one(_spread(sample, WHOLE_ROWS), Reveal(features.everything)).by_row()
     try:
-        masked = dict(direct(_spread(problem, max(1, MASKED_ROWS // len(some))), alone))
+        masked = dict(direct(_spread(sample, max(1, MASKED_ROWS // len(some))), alone))
     except ModelError:
         # If the test needs these rows, it raises this error itself and names the row.
         return whole
     return np.concatenate([whole, *(masked[side].by_row() for side in alone)])
 
 
-def _spread(problem: Problem, n: int) -> Tile:
+def _spread(sample: Sample, n: int) -> Tile:
     """Rows spread over the first tile, at most n."""
-    first = problem.rows.first
+    first = sample.rows.first
     rows = np.unique(np.linspace(0, len(first) - 1, n).astype(np.intp))
     row_ids = np.array([first.number(row) for row in rows.tolist()])
     return Tile(first.index, take_rows(first.X, rows), first.y[rows], None, row_ids)

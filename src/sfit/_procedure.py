@@ -16,7 +16,7 @@ from sfit._contrast import Contrast, Evidence, Question, Reveal, Term
 from sfit._features import Features
 from sfit._multiplicity import adjust
 from sfit._result import GateTest, SetTest
-from sfit._sign_statistic import SignStatistic
+from sfit._sign_test import SignStatistic
 
 COSTLY_PLAN = 5_000
 """sfit warns about the cost of an order with more sets than this."""

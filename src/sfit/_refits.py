@@ -21,7 +21,6 @@ from sfit._payload import Payload, open_payload
 from sfit._probe import changed, decoded, encoded
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of
-from sfit.problem import Problem, pose
 from sfit.restrict import Prediction, SidePredictions
 from sfit.rows import (
     Table,
@@ -35,6 +34,7 @@ from sfit.rows import (
     to_native,
 )
 from sfit.rows._store import open_store
+from sfit.sample import Sample, prepare
 
 Array = npt.NDArray[Any]
 
@@ -53,11 +53,11 @@ class HeldTest:
     chosen: Sequence[Any] | None
 
     def whole(self) -> dict[str, Any]:
-        """Arguments of `pose` for all columns."""
+        """Arguments of `prepare` for all columns."""
         return {"X": to_native(self.rows), "y": self.observed, "features": self.chosen}
 
     def some(self, positions: Sequence[int]) -> dict[str, Any]:
-        """Arguments of `pose` for some columns."""
+        """Arguments of `prepare` for some columns."""
         return {"X": to_native(select_columns(self.table, positions)), "y": self.observed}
 
     def fingerprint(self) -> str:
@@ -73,11 +73,11 @@ class StoredTest:
     labels: tuple[str, ...]
 
     def whole(self) -> dict[str, Any]:
-        """Arguments of `pose` for all columns."""
+        """Arguments of `prepare` for all columns."""
         return self.some(range(len(self.labels)))
 
     def some(self, positions: Sequence[int]) -> dict[str, Any]:
-        """Arguments of `pose` for some columns."""
+        """Arguments of `prepare` for some columns."""
         labels = [self.labels[position] for position in positions]
         return {"X": self.rows, "y": self.observed, "features": labels}
 
@@ -114,14 +114,14 @@ def leave_out(payload: Payload, feature: int, members: Sequence[int]) -> tuple[i
     job: Refits = open_payload(payload)
     others = [position for position in range(job.train.shape[1]) if position not in members]
     model = fit(job.estimator, select_columns(job.train, others), job.target)
-    return feature, predictions_of(pose(model, **job.test.some(others), loss=job.loss))
+    return feature, predictions_of(prepare(model, **job.test.some(others), loss=job.loss))
 
 
-def predictions_of(problem: Problem) -> list[Array]:
+def predictions_of(sample: Sample) -> list[Array]:
     """Predictions for each tile with everything revealed."""
-    sides = SidePredictions(problem.view, problem.features)
-    everything = Reveal(problem.features.everything)
-    return [sides.one(tile, everything).by_row() for tile in every_tile(problem.rows)]
+    sides = SidePredictions(sample.view, sample.features)
+    everything = Reveal(sample.features.everything)
+    return [sides.one(tile, everything).by_row() for tile in every_tile(sample.rows)]
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def recall(saved: Checkpoint | None, feature: int, n_tiles: int) -> list[Array] 
     return complete if len(complete) == n_tiles and _digest(*complete) == whole else None
 
 
-def check_same(saved: Checkpoint, refits: Refits, before: Sequence[Array], full: Problem) -> None:
+def check_same(saved: Checkpoint, refits: Refits, before: Sequence[Array], full: Sample) -> None:
     """Refuse a checkpoint if the estimator's fit has changed.
 
     An unseeded estimator gives a different fit each time. So the stored fit counts as changed only
@@ -169,9 +169,9 @@ def check_same(saved: Checkpoint, refits: Refits, before: Sequence[Array], full:
         raise changed(saved, "the estimator fitted on all columns", f"by up to {gap:.3g}")
 
 
-def _on_first_tile(problem: Problem) -> Array:
-    sides = SidePredictions(problem.view, problem.features)
-    return sides.one(problem.rows.first, Reveal(problem.features.everything)).by_row()
+def _on_first_tile(sample: Sample) -> Array:
+    sides = SidePredictions(sample.view, sample.features)
+    return sides.one(sample.rows.first, Reveal(sample.features.everything)).by_row()
 
 
 def _alike(a: Array, b: Array) -> bool:

@@ -24,7 +24,7 @@ from sfit._arguments import (
 )
 from sfit._losses import check_loss
 from sfit._multiplicity import CORRECTIONS
-from sfit._sign_statistic import SignTest, as_test
+from sfit._sign_test import SignTest, as_test
 from sfit.exceptions import ArgumentError
 
 MAX_ORDER = 1_000

@@ -13,8 +13,8 @@ from sfit._probe import confirm
 from sfit._versions import version_of
 from sfit.exceptions import ArgumentError
 from sfit.models._fingerprint import Unseen
-from sfit.problem import Problem
 from sfit.rows import hash_table
+from sfit.sample import Sample
 
 
 @contextmanager
@@ -66,24 +66,24 @@ def opened_for(
     path: Any,
     key: str | None,
     arguments: Mapping[str, Any],
-    problem: Problem,
-    validation: Problem | None = None,
+    sample: Sample,
+    validation: Sample | None = None,
 ) -> Iterator[Checkpoint | None]:
     """The checkpoint of a run that tests a fitted model; its predictions must be unchanged."""
 
     def data() -> dict[str, str]:
         reference = blake2b(digest_size=16)
-        hash_table(reference, problem.features.reference)
+        hash_table(reference, sample.features.reference)
         return {
-            "the rows": problem.rows.fingerprint(),
-            "the features": repr((problem.features.names, problem.features.columns)),
+            "the rows": sample.rows.fingerprint(),
+            "the features": repr((sample.features.names, sample.features.columns)),
             "the reference values": reference.hexdigest(),
             "the validation rows": "none" if validation is None else validation.rows.fingerprint(),
         }
 
-    with opened(path, key, arguments, problem.view.fingerprint, data) as checkpoint:
+    with opened(path, key, arguments, sample.view.fingerprint, data) as checkpoint:
         if checkpoint is not None:
-            confirm(checkpoint, problem, "the model")
+            confirm(checkpoint, sample, "the model")
         yield checkpoint
 
 

@@ -12,8 +12,8 @@ from sfit._contrast import Reveal, delta, relative_improvement
 from sfit._differences import Base
 from sfit._features import positions_of
 from sfit.models import ModelView
-from sfit.problem import Problem, pose
 from sfit.rows import Table, as_table, column_names, column_numbers, column_values, every_tile
+from sfit.sample import Sample, prepare
 
 Array = npt.NDArray[Any]
 
@@ -23,19 +23,19 @@ def deltas_by_value(
 ) -> tuple[str, Array, Array]:
     """The name of a feature, its value in each row, and the loss difference when it is revealed.
 
-    `problem_args` are the remaining arguments that define the problem.
+    `problem_args` are the remaining arguments that define the sample.
     """
     beta = check_unit(beta, "beta")
-    problem = pose(model, X, y, **problem_args)
-    names, table = problem.features.names, as_table(X)
+    sample = prepare(model, X, y, **problem_args)
+    names, table = sample.features.names, as_table(X)
     # The user's value, before any encoding.
-    labels = _labels(problem.view, table)
+    labels = _labels(sample.view, table)
     unnamed = range(len(labels)) if column_names(table) is None else ()
     [column] = positions_of([feature], labels, "feature", unnamed)
     [position] = positions_of([labels[column]], names, "feature")
     numeric = column_numbers(table, column)
     values = column_values(table, column) if numeric is None else numeric
-    return names[position], values, row_deltas(problem, position, beta)
+    return names[position], values, row_deltas(sample, position, beta)
 
 
 def _labels(view: ModelView, table: Table) -> tuple[str, ...]:
@@ -45,12 +45,12 @@ def _labels(view: ModelView, table: Table) -> tuple[str, ...]:
     return column_names(table) or fitted or tuple(f"x{position}" for position in range(width))
 
 
-def row_deltas(problem: Problem, feature: int, beta: float) -> Array:
+def row_deltas(sample: Sample, feature: int, beta: float) -> Array:
     """One difference per row: the feature revealed alone, over no feature."""
-    evaluation = problem.evaluation()
+    evaluation = sample.evaluation()
     nothing, alone = Reveal(frozenset()), Reveal(frozenset({feature}))
     differences = []
-    for tile in every_tile(problem.rows):
+    for tile in every_tile(sample.rows):
         base = Base(evaluation, tile, evaluation.predictions.one(tile, nothing), signed=beta == 0)
         losses = base.losses_by_row(evaluation.predictions.one(tile, alone))
         rho = relative_improvement(losses.base, losses.full)

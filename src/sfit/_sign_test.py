@@ -1,224 +1,297 @@
-"""The sign test of section 2.2: p-values, critical counts, ranks, power.
+"""The sign test as a statistic of tiles: counts, and the order statistics that are reported.
 
-At the boundary of H0: median(delta) <= 0, the number of positive differences is
-B ~ Binomial(n, 1/2). All functions here are pure: they take counts, ranks and levels, and know
-neither models nor data. Ranks are 1-based, as in the paper: d_(1) is the smallest difference.
+A tally summarises some rows. The tallies of all tiles merge into one, which determines everything
+that is reported about a contrast.
 """
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from scipy.stats import binom, norm
 
-from sfit._arguments import check_level, check_unit, check_whole
+from sfit._arguments import check_callable, check_choice, check_level, check_validation
+from sfit._binomial import INTERVALS, Ranks, median_ranks, p_value, ranks, too_few_rows
+from sfit._contrast import Evidence, Losses, Question, delta, relative_improvement
+from sfit._packed import pack, unpack
+from sfit._select import (
+    EMPTY_WINDOW,
+    EVERYTHING,
+    NO_RANKS,
+    SKIPPED,
+    Window,
+    bracket,
+    bracket_by_sample,
+    count,
+    margin,
+    merge,
+    narrow,
+    order_statistics,
+    total,
+)
+from sfit._tally import Tally
 from sfit.exceptions import ArgumentError
 
-Array = npt.NDArray[Any]
+_ABOVE_ZERO = float(np.nextafter(0.0, 1.0))
 
-INTERVALS = ("exact", "asymptotic")
-
-SCANNED_ROWS = 100_000
-"""Values of n that `rows_needed` examines in one vectorised call."""
-MOST_ROWS = 10**9
-"""`rows_needed` treats an effect that needs more rows than this as no effect."""
+FIRST_MARGIN, MARGIN_GROWTH = 4.0, 4.0
+"""Margin of a bracket in standard errors, and its growth each time a bracket has missed."""
 
 
-class Ranks(NamedTuple):
-    """The order statistics of n differences that a test at one level needs (0: none)."""
+class Focus(NamedTuple):
+    """The windows that are searched for order statistics of delta and of rho."""
 
-    low: int
-    """Lower end of the two-sided interval, d_(low); 0 stands for minus infinity."""
-    high: int
-    """Upper end of the two-sided interval, d_(high); 0 stands for plus infinity."""
-    lower: int
-    """One-sided bound d_(lower); 0 stands for minus infinity."""
-    critical: int
-    """Critical count c: the test rejects when at least c differences are positive; n + 1: never."""
-    coverage: float
-    """Coverage of the two-sided interval: guaranteed (exact) or nominal (asymptotic)."""
+    delta: Window
+    rho: Window
+    n_se: float
+    """Margin of a bracket on either side, in standard errors."""
 
 
-def p_value(n_positive: Any, n: Any) -> Any:
-    """P(B >= n_positive): the one-sided (greater) binomial test of Algorithm 1."""
-    n_positive, n = np.asarray(n_positive), np.asarray(n)
-    # By symmetry exactly 1/2 at (n + 1) / 2 of an odd n, where SciPy can be off by one bit.
-    return np.where(2 * n_positive == n + 1, 0.5, binom.sf(n_positive - 1, n, 0.5))[()]
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SignTest:
+    r"""Options of the paper's sign test; pass an instance as ``test=``.
 
+    Parameters
+    ----------
+    interval : {"exact", "asymptotic"}, default="exact"
+        Confidence interval of the median: exact, with guaranteed coverage, or asymptotic, as
+        printed in the paper.
+    validation : tuple (X, y), optional
+        Rows on which ``beta="auto"`` chooses beta. An error with any other beta.
+    validation_fraction : float, default=0.5
+        Without `validation`, the share of the rows that ``beta="auto"`` sets aside.
+    random_model : callable, optional
+        ``rng -> model``: draws a random model for ``beta="auto"``. By default, a copy of the model
+        with random parameters. An error with any other beta.
 
-def critical_count(n: Any, alpha: float) -> Any:
-    """Smallest count c with P(B >= c) < alpha, elementwise in n; n + 1 if none exists."""
-    n = np.asarray(n)
-    # Use symmetry: SciPy's isf fails below 1e-17, its ppf does not. It inverts in floating point,
-    # so start below and let the p-value itself decide "<".
-    count = n - binom.ppf(alpha, n, 0.5).astype(np.int64) - 1
-    while np.any(early := p_value(count, n) >= alpha):
-        count = count + early
-    return count[()]
+    Notes
+    -----
+    The null hypothesis is :math:`\mathrm{median}(\Delta) \le 0`. Under it, the number of positive
+    differences is stochastically at most binomial with probability 1/2, whatever the distribution
+    of the data: section 2.2 of the paper.
 
-
-def exact_rank(n: int, alpha: float) -> int:
-    """Largest k with 2 P(B <= k) <= alpha (section 2.2); -1 if none exists."""
-    # ppf inverts in floating point: start above.
-    k = int(binom.ppf(alpha / 2, n, 0.5)) + 1
-    while k >= 0 and 2 * binom.cdf(k, n, 0.5) > alpha:
-        k -= 1
-    return k
-
-
-@lru_cache(maxsize=1024)
-def ranks(n: int, alpha: float, interval: str = "exact") -> Ranks:
-    """Ranks of the interval ends, the one-sided bound and the critical count.
-
-    ``interval="exact"`` is [d_(1+k), d_(n-k)] with guaranteed coverage 1 - 2 P(B <= k), whatever
-    the distribution; ``"asymptotic"`` is the interval printed in Algorithm 1, clipped to 1..n.
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
+    >>> printed = sfit.SignTest(interval="asymptotic")
+    >>> sfit.feature_significance(sfit.simulate.interactions_mean, X, y, test=printed).selected
+    ('X1', 'X3')
     """
-    critical = int(critical_count(n, alpha))
-    # The dual of the test: d_(lower) > 0 exactly when at least `critical` differences are positive.
-    lower = n - critical + 1
-    if interval == "exact":
-        k = exact_rank(n, alpha)
-        if k < 0:
-            return Ranks(0, 0, lower, critical, 1.0)
-        coverage = 1.0 - 2.0 * float(binom.cdf(k, n, 0.5))
-        return Ranks(1 + k, n - k, lower, critical, coverage)
-    half_width = float(norm.isf(alpha / 2)) * math.sqrt(n) / 2
-    low = math.floor((n + 1) / 2 - half_width)
-    high = math.ceil((n + 1) / 2 + half_width)
-    return Ranks(max(low, 1), min(high, n), lower, critical, 1.0 - alpha)
+
+    interval: str = "exact"
+    validation: tuple[Any, Any] | None = None
+    validation_fraction: float = 0.5
+    random_model: Callable[[np.random.Generator], Any] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.interval, "interval", INTERVALS)
+        fraction = check_level(self.validation_fraction, "validation_fraction")
+        object.__setattr__(self, "validation_fraction", fraction)
+        check_callable(self.random_model, "random_model")
+        if self.validation is not None:
+            check_validation(self.validation)
+
+    def identity(self) -> dict[str, Any]:
+        """The options that identify a run; its validation rows are identified by their values."""
+        names = ("interval", "validation_fraction", "random_model")
+        return {name: getattr(self, name) for name in names}
+
+    def at(self, alpha: float) -> SignStatistic:
+        """The statistic at a level."""
+        return SignStatistic(alpha, self.interval)
 
 
-def median_ranks(n: int) -> tuple[int, int]:
-    """The two middle ranks, whose mean is the median (equal for odd n)."""
-    return (n + 1) // 2, n // 2 + 1
+def as_test(test: Any) -> SignTest:
+    """The test object for a name; a `SignTest` is returned unchanged."""
+    if isinstance(test, SignTest):
+        return test
+    if isinstance(test, str) and test == "sign":
+        return SignTest()
+    raise ArgumentError(f"test must be 'sign' or a test such as sfit.SignTest(...); got {test!r}.")
 
 
-def fewest_rows(alpha: float) -> int:
-    """Smallest n at which n positives of n are significant: 2^-n < alpha."""
-    n = 1
-    while p_value(n, n) >= alpha:
-        n += 1
-    return n
+@dataclass(frozen=True)
+class SignStatistic:
+    """The sign test of section 2.2 at one level."""
 
+    alpha: float
+    interval: str = "exact"
+    only_beta_max: bool = False
+    """Compute beta_max only, without the median and its interval; requires beta = 0."""
 
-def too_few_rows(n: int, alpha: float, level: Ranks | None = None) -> tuple[str, ...]:
-    """Caveats if n rows can never be significant, or have no finite interval at this level."""
-    needed = fewest_rows(alpha)
-    if n < needed:
+    def ranks(self, n: int) -> Ranks:
+        """Ranks of the interval ends, the one-sided bound and the critical count of n units."""
+        return ranks(n, self.alpha, self.interval)
+
+    def start(self, attempt: int) -> Focus:
+        """Search everywhere; `attempt` counts the passes in which a bracket missed."""
+        return Focus(EVERYTHING, EVERYTHING, FIRST_MARGIN * MARGIN_GROWTH**attempt)
+
+    def tally(self, question: Question, losses: Losses, focus: Focus) -> Tally:
+        """Count the rows of one tile.
+
+        If no earlier tile has bracketed the order statistics, this tile brackets them itself.
+        """
+        base, full, counts = losses
+        n = len(base) if counts is None else int(counts.sum())
+        n_better = total(full < base, counts)
+        n_improvable = total(base != 0, counts)
+        for_delta, for_rho, n_se = focus
+        for_itself = counts is None and for_rho == EVERYTHING
+        if for_itself and not self._may_improve(question, n_better, n, n_se):
+            for_itself, for_rho = False, EMPTY_WINDOW
+        if self.only_beta_max and for_rho == EMPTY_WINDOW:
+            # At beta = 0 a row counts as positive if its loss is smaller.
+            return Tally(n, n_better, n_better, n_improvable, NO_RANKS, SKIPPED)
+        rho = relative_improvement(base, full)
+        positive = rho > question.contrast.beta
+        counted = NO_RANKS
+        if not self.only_beta_max:
+            differences = delta(base, full, positive, question.contrast.beta)
+            if counts is None and for_delta == EVERYTHING:
+                wanted = self._delta_ranks(question.n)
+                for_delta = bracket_by_sample(differences, wanted, question.n, n_se)
+            counted = count(differences, for_delta, counts)
+        rho_ranks = self._rho_ranks(question.n)
+        if for_itself:
+            for_rho = _improving(bracket_by_sample(rho, rho_ranks, question.n, n_se))
+        return Tally(
+            n,
+            total(positive, counts),
+            n_better,
+            n_improvable,
+            counted,
+            count(rho, for_rho, counts) if rho_ranks else NO_RANKS,
+        )
+
+    def merge(self, question: Question, tallies: Sequence[Tally], focus: Focus) -> Tally:
+        """Merge the tallies of some tiles; keep only values inside the narrowed brackets."""
+        n = sum(one.n for one in tallies)
+        for_delta = merge([one.delta for one in tallies])
+        for_rho = merge([one.rho for one in tallies])
+        if n < question.n:
+            n_se = focus.n_se * sqrt(_overdispersion(tallies))
+            window = bracket(for_delta, n, self._delta_ranks(question.n), question.n, n_se)
+            for_delta = narrow(for_delta, window)
+            window = bracket(for_rho, n, self._rho_ranks(question.n), question.n, n_se)
+            for_rho = narrow(for_rho, _improving(window))
+        return Tally(
+            n,
+            sum(one.n_positive for one in tallies),
+            sum(one.n_better for one in tallies),
+            sum(one.n_improvable for one in tallies),
+            for_delta,
+            for_rho,
+        )
+
+    def refocus(self, focus: Focus, seen: Tally) -> Focus:
+        """Search only the brackets that the tiles so far give."""
+        return Focus(seen.delta.window, seen.rho.window, focus.n_se)
+
+    def conclude(self, question: Question, seen: Tally) -> Evidence | None:
+        """The evidence of all rows; None if a bracket missed."""
+        wanted, rho_ranks = self._delta_ranks(question.n), self._rho_ranks(question.n)
+        values = order_statistics(seen.delta, wanted)
+        if None in values:
+            return None
+        level = self.ranks(question.n)
+        beta_max = np.nan
+        if seen.n_better >= level.critical and rho_ranks:
+            [threshold] = order_statistics(seen.rho, rho_ranks)
+            if threshold is None:
+                return None
+            beta_max = threshold
+        # A rank that is not wanted has no value; rank 0 stands for an infinite end.
+        by_rank: dict[int, Any] = defaultdict(lambda: np.nan, zip(wanted, values, strict=True))
+        if not self.only_beta_max:
+            by_rank[0] = -np.inf
+        low, high = median_ranks(question.n)
+        return Evidence(
+            n=question.n,
+            n_positive=seen.n_positive,
+            n_improvable=seen.n_improvable,
+            statistic=(by_rank[low] + by_rank[high]) / 2,
+            ci_low=by_rank[level.low],
+            ci_high=by_rank[level.high] if level.high else -by_rank[0],
+            ci_lower=by_rank[level.lower],
+            beta_max=beta_max,
+        )
+
+    def p_values(self, evidence: Sequence[Evidence]) -> Any:
+        """The p-value of each piece of evidence (Algorithm 1)."""
+        return p_value([one.n_positive for one in evidence], [one.n for one in evidence])
+
+    def weakest(self, evidence: Sequence[Evidence]) -> int:
+        """Position of the evidence with the largest p-value; the first if several are equal."""
+        return int(np.argmin([one.n_positive for one in evidence]))
+
+    def too_few(self, n: int) -> tuple[str, ...]:
+        """Caveats about a number of units that is too small for this level."""
+        return too_few_rows(n, self.alpha, self.ranks(n))
+
+    def cannot_reject(self, evidence: Sequence[Evidence], loss: str) -> tuple[str, ...]:
+        """The caveat that no contrast of this base can be significant, if that is so."""
+        n, critical = evidence[0].n, self.ranks(evidence[0].n).critical
+        n_improvable = max(one.n_improvable for one in evidence)
+        if n_improvable >= critical or critical > n:
+            return ()
+        remedy = (
+            "use a loss that grades predictions, such as 'log_loss'"
+            if loss == "zero_one"
+            else "choose another reference: at this one the model predicts all other rows without "
+            "error"
+        )
         return (
-            f"{n} rows are too few for anything to be significant at alpha={alpha:g}: use at least "
-            f"{needed}, and several hundred to find anything but the strongest effects.",
+            f"the base has a loss above zero on {n_improvable:,} rows, and at least {critical:,} "
+            f"would have to improve, so nothing can be significant: {remedy}.",
         )
-    if level is not None and not level.low:
-        return (f"{n} rows are too few for an exact interval at alpha={alpha:g}: it is infinite.",)
-    return ()
+
+    def pack(self, tallies: Sequence[Tally]) -> bytes:
+        """Tallies as bytes for a checkpoint."""
+        return pack(tallies)
+
+    def unpack(self, data: bytes, n_tallies: int) -> list[Tally]:
+        """Tallies from a checkpoint; raise ValueError if the bytes hold anything else."""
+        return unpack(data, n_tallies)
+
+    def _delta_ranks(self, n: int) -> list[int]:
+        """Ranks of delta that are reported: the interval's ends and the median."""
+        if self.only_beta_max:
+            return []
+        level = self.ranks(n)
+        wanted = (level.low, level.high, level.lower, *median_ranks(n))
+        return [rank for rank in wanted if rank]
+
+    def _rho_ranks(self, n: int) -> list[int]:
+        """The rank of beta_max among rho, the c-th largest of n; empty if c > n."""
+        lower = self.ranks(n).lower
+        return [lower] if lower else []
+
+    def _may_improve(self, question: Question, n_better: int, m: int, n_se: float) -> bool:
+        """Whether m rows suggest that enough of all rows improve for beta_max to exist."""
+        critical = self.ranks(question.n).critical
+        if m == question.n:
+            return n_better >= critical
+        return n_better + margin(m, n_se) >= critical / question.n * m
 
 
-def power(n: int, probability: float, alpha: float = 0.05) -> float:
-    r"""Power of the sign test: the probability that it rejects with `n` held-out rows.
-
-    Parameters
-    ----------
-    n : int
-        Number of held-out rows.
-    probability : float
-        Probability that a row's difference is positive; 1/2 is the boundary of the null
-        hypothesis.
-    alpha : float, default=0.05
-        Level of the test.
-
-    Returns
-    -------
-    float
-        The power, between 0 and 1.
-
-    Notes
-    -----
-    The power is :math:`P(B_p \ge c)` for :math:`B_p \sim \mathrm{Bin}(n, p)`, where c is the
-    smallest count with :math:`P(B_{1/2} \ge c) < \alpha`: section 2.2 of the paper, and Dixon and
-    Mood (1946). The exact size of the test is ``power(n, 0.5, alpha)``; it is below `alpha` because
-    the binomial distribution is discrete.
-
-    Examples
-    --------
-    >>> import sfit
-    >>> round(sfit.power(10_000, 0.5), 4)
-    0.0495
-    >>> round(sfit.power(169, 0.6), 3)
-    0.823
-    """
-    probability, alpha = _check_plan(probability, alpha)
-    check_whole(n, "n")
-    return float(binom.sf(critical_count(n, alpha) - 1, n, probability))
+def _improving(window: Window) -> Window:
+    """Only improvements matter: beta_max is NaN if the c-th largest rho is not positive."""
+    return Window(max(window.low, _ABOVE_ZERO), window.high)
 
 
-def rows_needed(probability: float, alpha: float = 0.05, power: float = 0.8) -> int:
-    r"""Number of held-out rows that gives the sign test the required power.
-
-    Parameters
-    ----------
-    probability : float
-        Probability that a row's difference is positive, above 1/2.
-    alpha : float, default=0.05
-        Level of the test.
-    power : float, default=0.8
-        Required probability of a rejection, above `alpha`.
-
-    Returns
-    -------
-    int
-        The smallest n at which the power is reached *for n and for every larger n*. The power is a
-        sawtooth in n, so a smaller n may reach it by chance and n + 1 miss it again.
-
-    Notes
-    -----
-    Section 2.2 of the paper recommends several thousand rows. This function returns the smallest
-    :math:`n` with :math:`P(B_p \ge c_m) \ge \text{power}` for every :math:`m \ge n`, where
-    :math:`B_p \sim \mathrm{Bin}(m, p)` and :math:`c_m` is the critical count for m rows.
-
-    Examples
-    --------
-    >>> import sfit
-    >>> sfit.rows_needed(0.6)
-    169
-    """
-    probability, alpha = _check_plan(probability, alpha)
-    if not probability > 0.5:
-        raise ArgumentError(
-            f"probability must be above 0.5 for any number of rows to suffice; got {probability!r}."
-        )
-    power = check_level(power, "power")
-    if not alpha < power:
-        raise ArgumentError(f"power must lie between alpha = {alpha!r} and 1; got {power!r}.")
-
-    # The power is a sawtooth in n: it drops where the critical count increases. Bisection finds one
-    # n that suffices. Every n of the next teeth, which may drop below the target again, is checked.
-    # Beyond them the power has grown by more than the height of a tooth.
-    def is_short(n: Any) -> Any:
-        return binom.sf(critical_count(n, alpha) - 1, n, probability) < power
-
-    low, high = 0, 1
-    while is_short(high):
-        low, high = high, 2 * high
-        if low > MOST_ROWS:
-            raise ArgumentError(
-                f"probability must be further above 0.5: {probability!r} would need more than "
-                f"{MOST_ROWS:,} rows."
-            )
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if is_short(middle) else (low, middle)
-    last, beyond = low, low + int(20 / (probability - 0.5)) + 100
-    for start in range(low + 1, beyond, SCANNED_ROWS):
-        n = np.arange(start, min(start + SCANNED_ROWS, beyond))
-        short = np.flatnonzero(is_short(n))
-        last = int(n[short[-1]]) if len(short) else last
-    return last + 1
-
-
-def _check_plan(probability: float, alpha: float) -> tuple[float, float]:
-    return check_unit(probability, "probability"), check_level(alpha, "alpha")
+def _overdispersion(tallies: Sequence[Tally]) -> float:
+    """Variance between tiles relative to random rows; above 1 for rows in a systematic order."""
+    shares = [(s.n_positive, s.n) for s in tallies if s.n]
+    n, share = sum(m for _, m in shares), 0.0
+    if n:
+        share = sum(k for k, _ in shares) / n
+    if len(shares) < 2 or share in (0, 1):
+        return 1.0
+    spread = sum((k - m * share) ** 2 / m for k, m in shares) / (len(shares) - 1)
+    return max(1.0, spread / (share * (1 - share)))

@@ -12,9 +12,9 @@ import sfit
 from calibration.laws import CONTINUOUS, DEPENDENCE, DIFFERENCES, LOSSES
 from calibration.verdict import of_counts, of_mean
 from sfit._beta import smallest_sufficient
+from sfit._binomial import p_value, power, ranks, rows_needed
 from sfit._contrast import delta, relative_improvement
 from sfit._multiplicity import adjust
-from sfit._sign_test import p_value, power, ranks, rows_needed
 
 NUMBERS = 2_000_000
 """Numbers that are drawn together."""

@@ -5,7 +5,7 @@ import pytest
 
 from calibration import promises
 from calibration.verdict import of_counts, of_mean
-from sfit._sign_test import p_value
+from sfit._binomial import p_value
 
 QUICK = [one for one in promises.PROMISES if one is not promises.beta_on_fresh_models]
 

@@ -22,8 +22,8 @@ from fuzz_models.compare import compare, content
 from fuzz_models.kinds import CannotFitError
 from fuzz_models.naive import DEFAULT_LOSS, Naive, doubtful_rows, encode, mixes_freely, trace
 from sfit.exceptions import SFITError, SFITWarning
-from sfit.problem import pose
 from sfit.rows import _tiles, column_values, is_frame
+from sfit.sample import prepare
 
 LIBRARIES_OWN = (
     "__array__ implementation doesn't accept",  # Keras on torch, on NumPy 2
@@ -123,9 +123,9 @@ def _compare_ways(case: Case, outcome: Outcome) -> None:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        problem = pose(case.model, case.rows, case.y, by=case.by, **options)
-        e = problem.evaluation(fast=False).noise
-    naive = make_naive(case, problem, outcome)
+        sample = prepare(case.model, case.rows, case.y, by=case.by, **options)
+        e = sample.evaluation(fast=False).noise
+    naive = make_naive(case, sample, outcome)
     outcome.findings += check_reference(naive)
     n_probe = min(8 if case.kind.exact else 64, len(case.frame), case.tile_rows or len(case.frame))
     least, most, size, unit = naive.noise(n_probe)
@@ -194,15 +194,15 @@ def _compare_refusals(results: dict[bool, Any], outcome: Outcome) -> None:
     outcome.counts[f"refused: {_short(str(error))}"] += 1
 
 
-def make_naive(case: Case, problem: Any, outcome: Outcome) -> Naive:
+def make_naive(case: Case, sample: Any, outcome: Outcome) -> Naive:
     """The masked space of the naive loop; where it lies is checked on all rows."""
-    row = problem.features.reference
+    row = sample.features.reference
     values = [column_values(row, position)[0] for position in range(row.shape[1])]
     if is_frame(row):
         # The very objects: `column_values` turns numbers into doubles.
         native = row.to_pandas()
         values = [native[name].iloc[0] for name in native]
-    if problem.features.space == "original":
+    if sample.features.space == "original":
         frame = case.frame
         return Naive(case, frame, values, list(range(frame.shape[1])), encoded=False)
     head = case.own[:-1]

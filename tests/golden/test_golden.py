@@ -11,9 +11,9 @@ import pytest
 from scipy.special import expit
 
 import sfit
+from sfit._binomial import p_value, power, ranks, rows_needed
 from sfit._losses import LOSSES
 from sfit._multiplicity import adjust
-from sfit._sign_test import p_value, power, ranks, rows_needed
 
 FOLDER = Path(__file__).parent
 FEATURES = ["a", "b", "c", "d"]

@@ -54,7 +54,7 @@ def partners(text: str) -> dict[str, Any]:
 def reference(text: str) -> Any:
     """A word, a number, or a file of rows (the training set, ideally)."""
     # Imported late: a misspelt option must not wait for pandas and SciPy.
-    from sfit.problem._reference import NAMED_REFERENCES
+    from sfit.sample._reference import NAMED_REFERENCES
 
     if text in NAMED_REFERENCES:
         return text

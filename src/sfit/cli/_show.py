@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sfit import _summary
+from sfit._binomial import power, rows_needed
 from sfit._partitioned import PartitionedResult
 from sfit._result import BetaChoice, SetTest, SFITResult
-from sfit._sign_test import power, rows_needed
 
 BAR_WIDTH = 17
 BAR_SIGNS = {"zero": "│", "interval": "─", "median": "●"}

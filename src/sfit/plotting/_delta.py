@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from sfit._arguments import check_level
+from sfit._binomial import ranks
 from sfit._row_deltas import deltas_by_value
-from sfit._sign_test import ranks
 from sfit.exceptions import ArgumentError
 from sfit.plotting._style import BLUE, GREY, axes_or_new, explain, name_ticks, plain_frame, short
 

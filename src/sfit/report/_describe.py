@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sfit._binomial import critical_count
 from sfit._partitioned import PartitionedResult
 from sfit._result import SetTest, SFITResult
-from sfit._sign_test import critical_count
 from sfit._summary import (
     at_level,
     by_order,

@@ -57,7 +57,7 @@ wider, which makes the estimate stable.
 """
 
 NO_CROWD = 1e-4
-"""If the error is below this share of the largest that passes, only a crowd ten thousand times denser
+"""If the error is below this share of the largest that passes, only a crowd 10,000 times denser
 than usual would matter, so none is looked for. In double precision this is the usual case.
 """
 

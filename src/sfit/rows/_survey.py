@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from sfit._binomial import median_ranks
 from sfit._select import EVERYTHING, Counted, Window, bracket_by_sample, count, merge
 from sfit._select import order_statistics as exact
-from sfit._sign_test import median_ranks
 from sfit.exceptions import DataError
 from sfit.rows._distinct import column_of, first_of, identity, value_codes
 from sfit.rows._modes import Counts

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfit._contrast import Contrast, Evidence, Question, Reveal, Term
-from sfit._engine import measure
 from sfit._feature_significance import feature_significance
+from sfit._measure import measure
 from sfit._result import SFITResult
 from sfit._session import Session
-from sfit._sign_statistic import SignStatistic
-from sfit.problem import Problem
+from sfit._sign_test import SignStatistic
+from sfit.sample import Sample
 
 
 def significance(model: Any, rows: tuple[Any, Any], **asked: Any) -> SFITResult:
@@ -24,9 +24,9 @@ def significance(model: Any, rows: tuple[Any, Any], **asked: Any) -> SFITResult:
 class Asker:
     """A fitted model and its test rows, to ask for any contrast."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.features, self.n = problem.features, len(problem.rows)
-        self.evaluation = problem.evaluation()
+    def __init__(self, sample: Sample) -> None:
+        self.features, self.n = sample.features, len(sample.rows)
+        self.evaluation = sample.evaluation()
 
     def ask(self, contrasts: Sequence[Contrast], alpha: float) -> list[Evidence]:
         """What all rows say about these contrasts; alpha is the level of `beta_max`."""

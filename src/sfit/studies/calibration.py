@@ -13,10 +13,10 @@ import pandas as pd
 from scipy.stats import binom
 
 import sfit
+from sfit._binomial import INTERVALS, p_value, ranks
 from sfit._contrast import Term, delta, relative_improvement
 from sfit._multiplicity import adjust
-from sfit._sign_test import INTERVALS, p_value, ranks
-from sfit.problem import Problem, pose
+from sfit.sample import Sample, prepare
 from sfit.simulate import interactions, interactions_mean
 from sfit.studies._calibration_page import CURVE_BETAS, figures, page
 from sfit.studies._contrasts import Asker, single
@@ -218,7 +218,7 @@ def _forests(settings: Settings) -> Iterator[Fitted]:
 def _size(settings: Settings, fits: Iterator[Fitted]) -> Size:
     false, true, thresholds, gates, moves = [], [], [], [], []
     for fit in fits:
-        problem = pose(fit.model, fit.X, fit.y, reference=fit.reference)
+        problem = prepare(fit.model, fit.X, fit.y, reference=fit.reference)
         names = problem.features.names
         noise = [place for place, name in enumerate(names) if name in fit.noise]
         significant, limits, gate = _decisions(settings, problem, frozenset(noise))
@@ -253,7 +253,7 @@ def rejected_above(thresholds: Sequence[float]) -> tuple[float, ...]:
     return tuple(float(np.mean(np.asarray(thresholds) > beta)) for beta in CURVE_BETAS)
 
 
-def _decisions(settings: Settings, problem: Problem, noise: Term) -> tuple[Array, Array, bool]:
+def _decisions(settings: Settings, problem: Sample, noise: Term) -> tuple[Array, Array, bool]:
     """First-order SFIT at all betas, and the gate over everything but noise, in one pass.
 
     Whether each feature is significant, (plain or corrected, betas, features); its beta_max;
@@ -270,7 +270,7 @@ def _decisions(settings: Settings, problem: Problem, noise: Term) -> tuple[Array
     return np.array([plain, corrected]) < settings.alpha, limits, p_values[-1] < settings.alpha
 
 
-def _moves(problem: Problem, fit: Fitted, noise: int) -> tuple[float, float, float]:
+def _moves(problem: Sample, fit: Fitted, noise: int) -> tuple[float, float, float]:
     """What revealing a noise feature does to predictions: see `Size`."""
     [column] = problem.features.columns[noise]
     base = np.asarray(problem.features.reference, dtype=float)

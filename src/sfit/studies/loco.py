@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import sfit
-from sfit._sign_test import p_value, ranks
+from sfit._binomial import p_value, ranks
 from sfit.studies._contrasts import significance
 from sfit.studies._networks import Network, Recipe, import_torch, train
 from sfit.studies._page import interval, new_figure, spread, table, times

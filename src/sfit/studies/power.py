@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from sfit._binomial import p_value
 from sfit._contrast import Term
-from sfit._sign_test import p_value
-from sfit.problem import pose
+from sfit.sample import prepare
 from sfit.studies._contrasts import Asker, significance
 from sfit.studies._contrasts import over as contrast
 from sfit.studies._networks import Network, Recipe
@@ -161,7 +161,7 @@ class Thresholds:
     """
 
     def __init__(self, network: Network, sample: Sample, settings: Settings) -> None:
-        self.asker = Asker(pose(network.module(), *sample.test, **MASKING))
+        self.asker = Asker(prepare(network.module(), *sample.test, **MASKING))
         everything, nothing = range(len(FEATURES)), frozenset[int]()
         keys = [(nothing, frozenset({j})) for j in everything]
         for pair in combinations(everything, 2):

@@ -9,7 +9,7 @@ import numpy as np
 
 import sfit
 from sfit._partners import interaction_scores
-from sfit.problem import pose
+from sfit.sample import prepare
 from sfit.studies._contrasts import significance
 from sfit.studies._networks import Network, Recipe
 from sfit.studies._page import interval, new_figure, spread, table, times
@@ -128,7 +128,7 @@ def _examine(settings: Settings, sample: Sample, network: Network) -> Seed:
         **MASKING,
     )
     on_grid = [beta for beta in settings.grid if beta >= choice.beta]
-    problem = pose(module, *sample.test, **MASKING)
+    problem = prepare(module, *sample.test, **MASKING)
     scores = interaction_scores(problem.view.structure, problem.features)
     assert scores is not None  # noqa: S101 - a chain of ReLU layers has a structure
     ranks = {

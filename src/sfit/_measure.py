@@ -123,8 +123,8 @@ def _pass(
     tasks = list(_tasks(asks))
     sides = {side for _, contrast in asks for side in (contrast.base, contrast.full)}
     payload, hint = make_payload(evaluation, statistic, sides)
-    stretches = rows.tile_runs
-    n_tiles = stretches[-1].tile_range.stop
+    runs = rows.tile_runs
+    n_tiles = runs[-1].tile_range.stop
     seen: list[list[Any]] = [[] for _ in asks]
     start = statistic.start(attempt)
     focus = [start] * len(asks)
@@ -139,17 +139,17 @@ def _pass(
         bar.update(len(rows) * done // (n_tiles * len(tasks)) - bar.n)
 
     # If rows are read from files, a job is a stretch with all its tasks; otherwise it is one task.
-    # Few questions have small tallies, so more stretches at once keep workers from waiting.
+    # Few questions have small tallies, so more runs of tiles at once keep workers from waiting.
     at_first = 1
     if rows.read_once:
         at_first = effective_n_jobs(session.n_jobs) * max(1, TASK_QUESTIONS // len(asks))
     threads = limit_threads(payload, sides, session.n_jobs)
     with bar, threads, workers(session.n_jobs, hint) as run:
-        for some in rounds(len(stretches), at_first):
+        for some in rounds(len(runs), at_first):
             answers: dict[tuple[int, int], list[Any]] = {}
             jobs = []
             for number in some:
-                numbers = stretches[number].tile_range
+                numbers = runs[number].tile_range
                 stored = _recall(session, statistic, stage, numbers, tasks)
                 answers |= stored
                 advance(len(stored))
@@ -160,7 +160,7 @@ def _pass(
                 delayed(_answer)(
                     payload,
                     job,
-                    stretches[number],
+                    runs[number],
                     [[asks[i] for i in tasks[k]] for k in of_job],
                     [[focus[i] for i in tasks[k]] for k in of_job],
                 )
@@ -168,7 +168,7 @@ def _pass(
             )
             for job, by_tile in run(calls):
                 number, of_job = jobs[job]
-                for tile, by_task in zip(stretches[number].tile_range, by_tile, strict=True):
+                for tile, by_task in zip(runs[number].tile_range, by_tile, strict=True):
                     for k, tallies in zip(of_job, by_task, strict=True):
                         answers[tile, k] = tallies
                         if checkpoint is not None:
@@ -212,7 +212,7 @@ def _recall(
 
 
 def rounds(n: int, at_first: int) -> Iterator[list[int]]:
-    """The order of stretches: spread over all rows, in rounds that grow fourfold.
+    """The order of runs: spread over all rows, in rounds that grow fourfold.
 
     Workers wait for each other at the end of a round. Rows may be sorted by time or place, so the
     first brackets must rest on tiles from the whole range.

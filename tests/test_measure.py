@@ -17,7 +17,7 @@ from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 import sfit
-from sfit._engine import rounds
+from sfit._measure import rounds
 from sfit.exceptions import DataError, ModelError
 
 

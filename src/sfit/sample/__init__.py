@@ -21,16 +21,16 @@ from sfit._warn import warn_user
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import Dense, ModelView, Trees, as_view
 from sfit.models._network import computed_in
-from sfit.problem._columns import asides, column_or_vector, used_columns
-from sfit.problem._dummies import dummies_warning
-from sfit.problem._prepared import PreparedRows, prepare_rows
-from sfit.problem._prepared_stored import prepare_stored_rows
-from sfit.problem._reference import check_reference, has_no_names, with_reference
 from sfit.restrict import Constant, Restricted, SidePredictions, rounding_noise
 from sfit.rows import Rows, Tile, as_table, column_names, select_columns
 from sfit.rows._ranges import is_one_number
 from sfit.rows._store import open_store
 from sfit.rows._stored_rows import head_of
+from sfit.sample._columns import asides, column_or_vector, used_columns
+from sfit.sample._dummies import dummies_warning
+from sfit.sample._prepared import PreparedRows, prepare_rows
+from sfit.sample._prepared_stored import prepare_stored_rows
+from sfit.sample._reference import check_reference, has_no_names, with_reference
 
 Array = npt.NDArray[Any]
 
@@ -38,7 +38,7 @@ PROBE_ROWS = 256
 
 
 @dataclass(frozen=True)
-class Problem:
+class Sample:
     """A model, held-out rows in the masked space, and the features under test."""
 
     view: ModelView
@@ -48,16 +48,16 @@ class Problem:
     always_on: tuple[str, ...]
     caveats: tuple[str, ...]
     asked: Mapping[str, Any]
-    """The arguments of `pose`, to pose the same problem for another model."""
+    """The arguments of `prepare`, to prepare the same problem for another model."""
 
-    def subset(self, row_ids: Array) -> Problem:
+    def subset(self, row_ids: Array) -> Sample:
         """The same problem on some of the rows; the reference stays."""
         return replace(self, rows=self.rows.subset(row_ids))
 
-    def for_model(self, model: Any) -> Problem:
+    def for_model(self, model: Any) -> Sample:
         """The same problem for another model."""
-        problem = pose(model, **self.asked)
-        return problem if self.rows.chosen is None else problem.subset(self.rows.chosen)
+        sample = prepare(model, **self.asked)
+        return sample if self.rows.chosen is None else sample.subset(self.rows.chosen)
 
     def evaluation(self, fast: bool = True, warn: Callable[[str], None] = warn_user) -> Evaluation:
         """Check the model's output on a probe, and choose how sides are predicted and compared."""
@@ -115,7 +115,7 @@ class Problem:
         )
 
 
-def pose(
+def prepare(
     model: Any,
     X: Any,
     y: Any,
@@ -126,7 +126,7 @@ def pose(
     groups: Mapping[str, Sequence[Any]] | None = None,
     always_on: Sequence[Any] = (),
     by: Any = None,
-) -> Problem:
+) -> Sample:
     """Check all arguments and data, and prepare the rows, the features and the loss."""
     asked: dict[str, Any] = {
         "X": X,
@@ -214,7 +214,7 @@ def pose(
             "reference values were taken from the test rows; pass the training set as reference to "
             "keep the test exact."
         )
-    return Problem(
+    return Sample(
         view=view,
         rows=rows,
         features=tested,

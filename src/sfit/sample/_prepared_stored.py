@@ -18,21 +18,21 @@ import pandas as pd
 
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
-from sfit.problem._columns import check_class
-from sfit.problem._observed import (
+from sfit.rows import Table, Tile, as_vector, column_numbers, column_values, select_columns
+from sfit.rows._store import Store
+from sfit.rows._stored_rows import StoredRows, raw_tiles
+from sfit.rows._survey import ProbeRows, Survey, medians
+from sfit.sample._columns import check_class
+from sfit.sample._observed import (
     check_parts,
     check_target,
     encode_classes,
     plain_labels,
     sorted_parts,
 )
-from sfit.problem._prepared import PreparedRows, check_finite, encode, mixes_with_given
-from sfit.problem._provenance import Provenance
-from sfit.problem._reference import given_row, match_reference, reference_row
-from sfit.rows import Table, Tile, as_vector, column_numbers, column_values, select_columns
-from sfit.rows._store import Store
-from sfit.rows._stored_rows import StoredRows, raw_tiles
-from sfit.rows._survey import ProbeRows, Survey, medians
+from sfit.sample._prepared import PreparedRows, check_finite, encode, mixes_with_given
+from sfit.sample._provenance import Provenance
+from sfit.sample._reference import given_row, match_reference, reference_row
 
 Array = npt.NDArray[Any]
 

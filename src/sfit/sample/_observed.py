@@ -14,8 +14,8 @@ import pandas as pd
 
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
-from sfit.problem._columns import column_or_vector
 from sfit.rows import Table
+from sfit.sample._columns import column_or_vector
 
 Array = npt.NDArray[Any]
 

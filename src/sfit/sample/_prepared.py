@@ -10,9 +10,6 @@ import numpy.typing as npt
 
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import ModelView
-from sfit.problem._observed import check_target, encode_classes, partition
-from sfit.problem._provenance import Provenance, mixes_with
-from sfit.problem._reference import Given, given_row, match_reference, reference_row
 from sfit.rows import (
     HeldRows,
     Rows,
@@ -24,6 +21,9 @@ from sfit.rows import (
     to_native,
 )
 from sfit.rows._ranges import ranges
+from sfit.sample._observed import check_target, encode_classes, partition
+from sfit.sample._provenance import Provenance, mixes_with
+from sfit.sample._reference import Given, given_row, match_reference, reference_row
 
 Array = npt.NDArray[Any]
 
