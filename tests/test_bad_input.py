@@ -238,7 +238,7 @@ ARGUMENTS = [
     case("always_on-all", ArgumentError, "always_on", always_on=["x0", "x1", "x2"]),
     case("always_on-twice", ArgumentError, "always_on", "more than once", always_on=[0, 0]),
     *each("given", {"unknown": ["z"], "none": None, "number": 3.5}, ArgumentError),
-    case("given-all", ArgumentError, "given", "none left", given=["x0", "x1", "x2"]),
+    case("given-all", ArgumentError, "given", "none is left", given=["x0", "x1", "x2"]),
     case(
         "given-rest-order-2",
         ArgumentError,
@@ -287,7 +287,7 @@ ARGUMENTS = [
         checkpoint_key="1",
     ),
     *each(
-        "checkpoint_key", {"number": 3, "bytes": b"k", "object": object()}, ArgumentError, "text"
+        "checkpoint_key", {"number": 3, "bytes": b"k", "object": object()}, ArgumentError, "string"
     ),
     case("checkpoint-of-a-function", ArgumentError, "checkpoint_key", checkpoint="run.sqlite"),
     case("given-always-on", ArgumentError, "given", "'x0'", given=["x0"], always_on=["x0"]),
@@ -1115,7 +1115,7 @@ def test_no_sufficient_beta_shows_the_curve():
 
 @pytest.mark.parametrize(
     ("max_beta", "curve"),
-    [(0, "it is 0.333 at 0. "), (0.0005, "0.333 at 0.0001, 0.333 at 0.0005. ")],
+    [(0, "the share is 0.333 at 0. "), (0.0005, "0.333 at 0.0001, 0.333 at 0.0005. ")],
 )
 def test_the_curve_ends_at_max_beta(max_beta, curve):
     """What is beyond was not asked for."""

@@ -667,7 +667,8 @@ def test_both_sides_of_a_contrast_share_their_arithmetic():
         Contrast(frozenset({1}), one, two),
         Contrast(frozenset(range(1, 6)), one, everything),
     ]
-    route, routed = predictions.prepare(asked, sample.rows.first, Precision(2**-52, 0.0, len(y)))
+    precision = Precision(2**-52, 0.0, len(y))
+    route, routed = predictions.prepare(asked, sample.rows.first, precision, pytest.fail)
     assert route == "polyline and update"
     assert [(c.base.arithmetic, c.full.arithmetic) for c in routed] == [
         ("polyline", "polyline"),

@@ -30,11 +30,11 @@ from sfit._refits import (
     check_estimator,
     check_same,
     fit,
+    held_out_rows,
     keep,
     leave_out,
     predictions_of,
     recall,
-    testing_rows,
     training_rows,
 )
 from sfit._request import RefitRequest
@@ -128,7 +128,7 @@ def loco_significance(
     warn_of_order(X_test, y_test, "y_test", "X_test")
     check_estimator(estimator)
     train, target, labels, column_ids = training_rows(X_train, y_train, features)
-    test_rows = testing_rows(X_test, y_test, train, labels, features)
+    test_rows = held_out_rows(X_test, y_test, train, labels, features)
     owners = group_columns(labels, groups, (), column_ids)
     if len(owners) < 2:
         raise ArgumentError(

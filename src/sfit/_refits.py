@@ -225,7 +225,7 @@ def training_rows(
     return train, as_vector(y_train, "y_train", train.shape[0]), labels, column_ids
 
 
-def testing_rows(
+def held_out_rows(
     X_test: Any, y_test: Any, train: Table, labels: list[str], features: Sequence[Any] | None
 ) -> HeldTest | StoredTest:
     """The rows on which losses are compared, in memory or read in pieces."""

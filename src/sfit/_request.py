@@ -136,10 +136,11 @@ class Request(Subject):
                 f"given='rest' requires max_order=1; got max_order={self.max_order!r}."
             )
         if self.betas is not None:
+            beta = DEFAULT_BETA if self.beta is None else self.beta
             for name in ("validation", "random_model"):
                 if getattr(self.test, name) is not None:
                     raise ArgumentError(
-                        f"{name} is used only with beta='auto', but beta is {self.beta!r}: omit "
+                        f"{name} is used only with beta='auto', but beta is {beta!r}: omit "
                         f"{name}, or pass beta='auto'."
                     )
 
