@@ -9,8 +9,8 @@ import pytest
 from models.saved import missing, rows, save
 from numpy.testing import assert_array_equal
 
-from sfit.cli.model_files import _formats, load_model
-from sfit.cli.model_files._keras_archive import FUNCTIONS, LAYERS, PROGRAMS
+from sfit.cli.model_files import load_model
+from sfit.cli.model_files._keras_archive import FUNCTIONS, LAYERS, PROGRAMS, check_archive
 from sfit.exceptions import ModelError
 
 if missing("keras"):
@@ -312,16 +312,15 @@ def test_weights_that_promise_too_much(changed, monkeypatch, packed):
         load_model(file)
 
 
-def test_many_weights_that_promise_too_much_together(changed, monkeypatch):
+def test_many_weights_that_promise_too_much_together(changed):
     """The limit is for all arrays, not for each."""
-    monkeypatch.setattr(_formats, "MOST_UNPACKED", 2**20)
 
     def many(group):
         for number in range(2, 12):
             group.create_dataset(str(number), (2**16,), "f4")
 
     with pytest.raises(ModelError, match="weights that would unpack to"):
-        load_model(changed(model=weights(many)))
+        check_archive(changed(model=weights(many)), 2**20)
 
 
 def test_weights_of_another_format(good, tmp_path):
