@@ -13,7 +13,7 @@ import pandas as pd
 
 import sfit
 from fuzz_models import zoo_boosters, zoo_networks, zoo_sklearn
-from fuzz_models.forms import as_form, possible_forms
+from fuzz_models.forms import as_form, is_possible, possible_forms
 from fuzz_models.kinds import CannotFitError, Kind
 from fuzz_models.options import draw_options, draw_reference
 from fuzz_models.rows import draw_frame, draw_score, spoil
@@ -106,7 +106,7 @@ def draw_case(seed: int, number: int, folder: Path) -> Case:
         by, labels = "class", np.searchsorted(classes, y)
     forms = possible_forms(test, named=not on_array and name != "function", any_form=kind.any_form)
     form = str(rng.choice(forms))
-    if y.ndim == 2 and form in ("parquet", "frames"):
+    if (y.ndim == 2 and form in ("parquet", "frames")) or not is_possible(form):
         form = "pandas"
     hard = kind.hard and classes is not None and not hasattr(model, "predict_proba")
     options = draw_options(rng, [str(column) for column in test], task, hard)

@@ -10,6 +10,8 @@ from typing import Any
 
 EXACT_LOSSES = ("absolute_error", "squared_error", "zero_one")
 """Losses that take the same steps here and there: equal to the last bit."""
+ROUNDINGS = 16
+"""A network that is computed in other steps may move a median by so many roundings."""
 NUMBERS = ("statistic", "ci_low", "ci_high", "ci_lower", "beta_max")
 
 Doubts = Callable[[set[str], set[str], float], tuple[int, float]]
@@ -95,7 +97,7 @@ def _numbers(
         elif name == "beta_max":
             close = math.isclose(got, want, rel_tol=1e-9, abs_tol=1e-12) or not exact
         else:
-            close = abs(got - want) <= max(moves, 1e-9 * abs(want))
+            close = abs(got - want) <= max(ROUNDINGS * moves, 1e-9 * abs(want))
         if not close:
             found.append(f"{where}: {name} {got!r}, naive {want!r}")
     return found

@@ -14,7 +14,10 @@ TARGET, PART = "the target", "the part"
 
 
 def possible_forms(frame: pd.DataFrame, named: bool, any_form: bool) -> list[str]:
-    """The forms that can hold a frame; `any_form` says whether the model takes them all."""
+    """The forms that can hold a frame; `any_form` says whether the model takes them all.
+
+    They do not depend on what is installed: then no case does.
+    """
     forms = ["pandas"] * 2 + (["shuffled"] * 2 if named else [])
     numeric = all(dtype.kind in "biuf" for dtype in frame.dtypes)
     if numeric and not named:
@@ -26,11 +29,17 @@ def possible_forms(frame: pd.DataFrame, named: bool, any_form: bool) -> list[str
     ):
         return forms
     category = any(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes)
-    if find_spec("pyarrow") and not category:
+    if not category:
         forms += ["parquet", "frames"] + (["pyarrow"] if any_form else [])
-    if find_spec("polars") and any_form and not category:
+    if any_form and not category:
         forms.append("polars")
     return forms
+
+
+def is_possible(form: str) -> bool:
+    """Whether the library of a form is installed."""
+    needs = {"parquet": "pyarrow", "pyarrow": "pyarrow", "polars": "polars"}
+    return form not in needs or find_spec(needs[form]) is not None
 
 
 def as_form(
