@@ -114,7 +114,6 @@ def series_of_libraries():
         ("categories", ["u", "", None], pl.Categorical, 3),
         ("moments", [DAY, None], pl.Datetime("us"), 2),
         ("decimals", [decimal.Decimal("1.5"), None], pl.Decimal(10, 2), 2),
-        ("huge", [2**100, 2**100 + 1, None], pl.Int128, 3),
         ("nothing", [None, None], pl.Float64, 1),
     ):
         made[f"polars {name}"] = pl.DataFrame({"a": pl.Series(values * 4, dtype=dtype)}), n

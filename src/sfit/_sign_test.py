@@ -97,12 +97,29 @@ class SignTest:
             check_validation(self.validation)
 
     def identity(self) -> dict[str, Any]:
-        """The options that identify a run; its validation rows are identified by their values."""
+        """The options that identify a run; its validation rows are identified by their values.
+
+        Returns
+        -------
+        dict
+            From the name of an option to its value.
+        """
         names = ("interval", "validation_fraction", "random_model")
         return {name: getattr(self, name) for name in names}
 
     def at(self, alpha: float) -> SignStatistic:
-        """The statistic at a level."""
+        """The statistic at a level.
+
+        Parameters
+        ----------
+        alpha : float
+            The level.
+
+        Returns
+        -------
+        SignStatistic
+            Turns the losses of a contrast into evidence.
+        """
         return SignStatistic(alpha, self.interval)
 
 

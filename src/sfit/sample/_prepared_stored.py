@@ -18,7 +18,15 @@ import pandas as pd
 
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
-from sfit.rows import Table, Tile, as_vector, column_numbers, column_values, select_columns
+from sfit.rows import (
+    Table,
+    Tile,
+    as_vector,
+    column_numbers,
+    column_values,
+    is_frame,
+    select_columns,
+)
 from sfit.rows._store import Store
 from sfit.rows._stored_rows import StoredRows, raw_tiles
 from sfit.rows._survey import ProbeRows, Survey, medians
@@ -32,7 +40,7 @@ from sfit.sample._observed import (
 )
 from sfit.sample._prepared import PreparedRows, check_finite, encode, mixes_with_given
 from sfit.sample._provenance import Provenance
-from sfit.sample._reference import given_row, match_reference, reference_row
+from sfit.sample._reference import given_row, holds_any, match_reference, reference_row
 
 Array = npt.NDArray[Any]
 
@@ -85,9 +93,16 @@ class RawTileEncoder:
         blank = [
             nw.col(names[position]).cast(nw.Float64)
             for position in self.numeric
-            if column_numbers(chosen, position) is None
+            if column_numbers(chosen, position) is None and not self._keeps_objects(position)
         ]
         return chosen.with_columns(*blank) if blank else chosen
+
+    def _keeps_objects(self, position: int) -> bool:
+        """Whether a column holds objects as a whole: then None stays None in every tile."""
+        reference = self.reference
+        if reference is None or not is_frame(reference):
+            return False
+        return holds_any(reference.columns[position], reference)
 
     def observed(self, table: Table, first: int) -> Array:
         """The checked target: class codes for classification, numbers for regression."""

@@ -153,12 +153,12 @@ def match_reference(encoded: Table, reference: Table) -> Table:
     changed = [
         nw.col(name).cast(wanted[name])
         for name in schema
-        if schema[name] != wanted[name] and not _holds_any(name, encoded, reference)
+        if schema[name] != wanted[name] and not holds_any(name, encoded, reference)
     ]
     return encoded.with_columns(*changed) if changed else encoded
 
 
-def _holds_any(name: str, *tables: Table) -> bool:
+def holds_any(name: str, *tables: Table) -> bool:
     """Whether a column has dtype object in all tables: one value does not make it text."""
     natives = (table.get_column(name).to_native() for table in tables)
     return all(str(getattr(native, "dtype", "")) == "object" for native in natives)
@@ -238,7 +238,7 @@ def with_reference(
         category = position in categorical and not dtype.is_numeric()
         if not category and (is_number(dtype) or column_numbers(table, position) is not None):
             number = _as_float(value, name)
-            if _holds_any(name, table):
+            if holds_any(name, table):
                 # An object column stays one: a model may treat None and NaN differently.
                 made = pd.Series([value], name=name, dtype=object)
                 series.append(nw.from_native(made, series_only=True))
