@@ -63,11 +63,11 @@ def as_form(
             # scikit-learn itself takes other steps for narrow numbers of polars than of pandas.
             wide = {name: float for name in frame if frame[name].dtype.kind in "biuf"}
             frame = frame.astype(wide)
-        return polars.from_pandas(frame, nan_to_null=False), y, by, frame
+        return polars.from_pandas(frame, nan_to_null=False), y, by, _with_none(frame)
     if form == "pyarrow":
         import pyarrow
 
-        return pyarrow.Table.from_pandas(frame, preserve_index=False), y, by, frame
+        return pyarrow.Table.from_pandas(frame, preserve_index=False), y, by, _with_none(frame)
     if form in ("parquet", "frames"):
         whole = frame.assign(**{TARGET: y})
         if by is not None and not isinstance(by, str):
@@ -93,3 +93,10 @@ def as_form(
         kept = sp.csr_array(numbers)  # -0.0 becomes 0.0
         return kept, y, by, pd.DataFrame(kept.toarray(), columns=frame.columns)
     return numbers, y, by, frame
+
+
+def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with missing words as None, which is what other libraries hand to a model."""
+    words = [name for name in frame if isinstance(frame[name].dtype, pd.StringDtype)]
+    objects = {name: frame[name].astype(object).where(frame[name].notna(), None) for name in words}
+    return frame.assign(**objects)
