@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit, softmax
 
+import sfit
 from models.walk import assert_same_leaves, assert_sound, assert_view, probes
 from sfit.exceptions import ModelError
 from sfit.models import as_view
@@ -237,3 +238,22 @@ def test_other_models_are_not_taken():
     from sfit.models import _xgboost
 
     assert _xgboost.view(sys, "auto") is None
+
+
+class Second(xgb.XGBRegressor):
+    """A model of the user's: its booster learned the first column, and it predicts the second."""
+
+    def predict(self, X, **options):
+        return np.asarray(X)[:, 1]
+
+
+def test_a_class_that_predicts_its_own_way_is_asked_itself():
+    """The booster alone would be another model, without a word."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    model = Second(n_estimators=2).fit(X, X[:, 0])
+    for fast in (True, False):
+        assert sfit.feature_significance(model, X, X[:, 1], fast=fast).selected == ("x1",)
+    patched = xgb.XGBRegressor(n_estimators=2).fit(X, X[:, 0])
+    patched.predict = lambda rows: np.asarray(rows)[:, 1]
+    assert sfit.feature_significance(patched, X, X[:, 1]).selected == ("x1",)

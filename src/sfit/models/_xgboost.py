@@ -110,10 +110,22 @@ def view(model: Any, loss: Any) -> ModelView | None:
         booster = model.get_booster()
     except NotFittedError as error:
         raise ModelError(f"model {type(model).__name__} is not fitted: fit it first.") from error
+    if _predicts_its_own_way(model):
+        # Its booster does not know; scikit-learn's adapter asks the model itself.
+        return None
     best = getattr(model, "best_iteration", None)
     of_booster = _view(booster, loss, is_classifier(model))
     rounds = (0, 0) if best is None or of_booster.linear else (0, best + 1)
     return replace(of_booster, iterations=rounds, missing=model.missing)
+
+
+def _predicts_its_own_way(model: Any) -> bool:
+    """Whether the user's class, or the object itself, replaces how XGBoost predicts."""
+    names = ("predict", "predict_proba", "get_booster")
+    methods = [getattr(model, name) for name in names if hasattr(model, name)]
+    return not all(
+        getattr(method, "__module__", "").partition(".")[0] == "xgboost" for method in methods
+    )
 
 
 def _view(booster: Any, loss: Any, classifies: bool | None = None) -> XGBoostView:
