@@ -48,6 +48,8 @@ class Worker:
     """Another process that runs cases; its lines are read by a thread, so that waiting can end."""
 
     def __init__(self, seed: int, first: int, step: int) -> None:
+        self.at = first
+        """The case that runs now."""
         command = [sys.executable, "-m", "fuzz_models", "--work", str(first), "--seed", str(seed)]
         self.start([*command, "--step", str(step)])
 
@@ -130,6 +132,7 @@ def fuzz(seed: int, seconds: float, first: int, step: int, cases: int | None) ->
         try:
             number = _follow(worker, log, number, end, step, last)
         except queue.Empty:
+            number = worker.at
             log.find(number, [f"no answer within {SECONDS_PER_CASE} s"], "")
             number += step
         finally:
@@ -149,7 +152,7 @@ def _follow(worker: Worker, log: Log, number: int, end: float, step: int, last: 
                 number += step
             return number
         if "started" in line:
-            started = number = line["started"]
+            started = number = worker.at = line["started"]
         else:
             log.add(line)
             started, number = None, number + step
