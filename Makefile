@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Two test processes with a full set of OpenMP and BLAS threads each would fight for the cores.
 test test-long wheel-test calibrate coverage mutate docs: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long calibrate coverage golden mutate fuzz fuzz-models flip soak bench offsets lint format wheel-test docs clean
+.PHONY: help demo test test-long calibrate coverage golden mutate fuzz fuzz-models flip soak bench wide offsets lint format wheel-test docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile
@@ -65,6 +65,10 @@ soak: $(VENV)/.installed ## an hour of random tests of random models
 
 bench: $(BENCH)/.installed ## what a test costs in predict passes, beside the peers; writes benchmarks/RESULTS.md
 	$(BENCH)/bin/python benchmarks/bench.py
+
+WIDE ?=
+wide: $(VENV)/.installed ## time and memory against the number of features; writes benchmarks/WIDE.md
+	$(VENV)/bin/python benchmarks/wide.py $(WIDE)
 
 offsets: $(VENV)/.installed ## counts of networks whose inputs are far from zero, fast and slow; writes benchmarks/OFFSETS.md
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -W ignore benchmarks/offsets.py

@@ -222,8 +222,8 @@ The exponents of time and of memory in the number of features.
 
 {megabytes}
 
-A function that nothing is known of, `fast=False`, and `given="rest"` are not here: the model predicts all rows for
-each feature, and a row has as many values as there are features. That is the square of them, for any program.
+A function that nothing is known of, `fast=False`, and `given="rest"` are not here: the model itself predicts all rows
+for each feature, and a row has as many values as there are features. Time grows with the square of them.
 """
 
 

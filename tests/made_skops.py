@@ -282,14 +282,13 @@ INDEX = "an index of neighbours has nodes that are not there"
 VECTORS = "support vectors are not as many as the model says"
 
 
-def _last_split(model):
-    return int(np.flatnonzero(model.tree_.children_left >= 0)[-1])
-
-
 def far_circle():
-    """The last split leads to the second node."""
-    last = _last_split(tree())
-    return tree(left_child=(last, 1))
+    """The last split below the second node leads back to it."""
+    inside = tree().tree_
+    below = np.arange(inside.node_count) < inside.children_right[0]
+    last = int(np.flatnonzero(below & (inside.children_left >= 0))[-1])
+    assert last > 1
+    return tree(left_child=(last, 1), right_child=(last, 1))
 
 
 MODELS = {

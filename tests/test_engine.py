@@ -330,4 +330,4 @@ def test_the_bar_never_passes_its_end(n, capsys):
     X = np.random.default_rng(0).normal(size=(n, 112))
     sfit.feature_significance(lambda rows: rows[:, 0], X, X[:, 0], progress=True)
     shown = capsys.readouterr().err
-    assert "100%" in shown and f"{n / 1000:.2f}k/{n / 1000:.2f}k" in shown
+    assert "100%" in shown and "1.0" in shown.rpartition("100%")[2]

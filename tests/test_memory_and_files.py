@@ -86,6 +86,17 @@ MEETINGS = {
 }
 
 
+def unseen():
+    """In the second tile, and in none of the rows that a sample of a few per tile shows."""
+    X = meets(slice(178, 211))()
+    X.loc[133, "a"] = X.loc[175, "b"] = 1.0
+    X.loc[178:255, "x"] /= 10  # no extremes, which a sample would show
+    return X.assign(y=interaction(X[["x", "a", "b"]])[:, 0] + X.y)
+
+
+MEETINGS["where no sample looks"] = unseen
+
+
 @pytest.mark.parametrize("where", MEETINGS)
 def test_columns_that_meet_in_few_rows_are_found_out(where, tmp_path):
     """x + 5ab: x is encoded with a and b, wherever the rows lie that show it."""

@@ -103,14 +103,14 @@ def _pass(
     n_tiles = stretches[-1].numbers.stop
     seen: list[list[Tally]] = [[] for _ in questions]
     windows: list[Windows] = [(EVERYTHING, EVERYTHING)] * len(questions)
-    # Counted in tasks of tiles, which are whole numbers, and shown as rows.
     bar = progress_bar(
-        total=n_tiles * len(tasks),
-        desc=str(shown),
-        unit=" rows",
-        unit_scale=len(rows) / n_tiles / len(tasks),
-        shown=bool(shown),
+        total=len(rows), desc=str(shown), unit=" rows", unit_scale=True, shown=bool(shown)
     )
+    done = 0  # tasks of tiles: fractions of rows could add up to more than all rows
+
+    def advance() -> None:
+        bar.update(len(rows) * done // (n_tiles * len(tasks)) - bar.n)
+
     # Where each is read once, a job is a stretch; else one of its tasks. Of few questions the
     # tallies are small, narrow or not: more stretches at once keep workers from waiting.
     at_first = 1
@@ -124,7 +124,8 @@ def _pass(
                 numbers = stretches[number].numbers
                 known = _recall(checkpoint, stage, numbers, tasks)
                 answers |= known
-                bar.update(len(known))
+                done += len(known)
+                advance()
                 missing = [k for k in range(len(tasks)) if (numbers[-1], k) not in known]
                 together = [missing] if rows.read_once else [[k] for k in missing]
                 jobs += [(number, of_job) for of_job in together if of_job]
@@ -148,7 +149,8 @@ def _pass(
                             checkpoint.put(stage, tile, k, pack(tallies))
                 if checkpoint is not None:
                     checkpoint.commit()
-                bar.update(len(by_tile) * len(of_job))
+                done += len(by_tile) * len(of_job)
+                advance()
             for tile, k in sorted(answers):
                 for i, own in zip(tasks[k], answers[tile, k], strict=True):
                     seen[i].append(own)

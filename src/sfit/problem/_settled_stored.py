@@ -78,9 +78,11 @@ class Settler:
 
     def features(self, table: Table) -> Table:
         """The user's columns of features."""
-        chosen = select_columns(table, [self.columns.index(label) for label in self.labels])
+        place = {name: position for position, name in enumerate(self.columns)}
+        chosen = select_columns(table, [place[label] for label in self.labels])
+        names = chosen.columns
         blank = [
-            nw.col(chosen.columns[position]).cast(nw.Float64)
+            nw.col(names[position]).cast(nw.Float64)
             for position in self.numeric
             if column_numbers(chosen, position) is None
         ]

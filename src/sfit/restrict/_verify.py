@@ -56,9 +56,14 @@ one in so many of a short tile. More than `CROWD` are too many, counted in a win
 wider, to make the estimate steady.
 """
 
-LARGEST_ERROR, ROUNDING_POWER = 1e-4, 0.4
-"""No row's error may be a larger share of the effect than this, nor than this power of the rounding
-unit: 6e-7 in double precision. A wrong structure is further from the model.
+NO_CROWD = 1e-4
+"""At an error so small, as a share of the largest that passes, only a crowd ten thousand times as
+dense as usual would matter: it is not looked for. In double precision this is the rule.
+"""
+
+ROUNDING_POWER = 0.4
+"""No row's error may be a larger share of the effect than this power of the rounding unit: 6e-7 in
+double precision, 2e-3 in single. A wrong structure is further from the model.
 """
 
 
@@ -85,11 +90,14 @@ class Precision:
         counts no count can be wrong, but the losses are still reported: an error must then be small
         beside the prediction.
         """
-        largest = min(LARGEST_ERROR, self.unit**ROUNDING_POWER)
         beside = np.where(np.isinf(effects), np.maximum(sizes, usual), effects)
         flipped = FLIPPED * np.where(mean > ROUNDINGS * self.unit * usual, TOGETHER, 1.0)
         few = flipped * mean <= self.share * effects.min(axis=1)
-        return np.asarray((errors <= largest * beside).all(axis=(1, 2)) & few.all(axis=1))
+        return np.asarray(self.is_right(errors, beside) & few.all(axis=1))
+
+    def is_right(self, errors: Array, effects: Array) -> Array:
+        """Whether the error of no row is beyond rounding."""
+        return np.asarray((errors <= self.unit**ROUNDING_POWER * effects).all(axis=(1, 2)))
 
 
 def repeats(
@@ -169,13 +177,16 @@ def _wrong(
     # Where all of the few rows agree to the bit, another may still differ by a rounding unit.
     mean = np.maximum(errors.mean(axis=1), precision.unit * sizes.max(axis=1) / len(sample))
     wrong = ~precision.are_small(errors, mean, effects, sizes, _usual(view, sizes, tile))
+    # Where no row counts, as by an ignored feature, none is next to counting either.
+    near = mean > NO_CROWD * precision.share * effects.min(axis=1)
+    doubtful: list[int] = np.flatnonzero(~wrong & near.any(axis=1)).tolist()
     many = _rows(tile, min(CROWD_ROWS, max(VERIFIED_ROWS, len(tile) // CROWD_SHARE)))
-    # Where no row counts, as by an ignored feature, none is next to counting.
-    counted = ~wrong & np.isfinite(effects).all(axis=(1, 2))
-    for k in np.flatnonzero(counted).tolist():
-        before, behind = (functions[side](many).by_row() for side in _sides(contrasts[k]))
-        wrong[k] = _is_crowded(before, behind, float(mean[k].max()), precision)
-    return wrong
+    bases = {side: functions[side](many).by_row() for side in {contrasts[k].base for k in doubtful}}
+    for k in doubtful:
+        shown = functions[contrasts[k].full](many).by_row()
+        error = float(mean[k].max())
+        wrong[k] = _is_crowded(bases[contrasts[k].base], shown, error, precision)
+    return np.asarray(wrong)
 
 
 def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
@@ -222,8 +233,7 @@ def _agrees(
         return False
     effects = _effects(base, theirs, precision)
     # Beside what all columns together do, counts are not at stake: the structure is.
-    largest = min(LARGEST_ERROR, precision.unit**ROUNDING_POWER)
-    return bool((np.abs(ours - theirs) <= largest * effects).all())
+    return bool(precision.is_right(np.abs(ours - theirs), effects).all())
 
 
 def _effects(base: Array, full: Array, precision: Precision) -> Array:

@@ -150,17 +150,21 @@ def _present(values: Array, missing: Array) -> list[Array]:
 
 
 def _of_objects(values: Array, unknown: Callable[[Any], Hashable]) -> list[Array]:
-    kinds = dict.fromkeys(map(type, values))
+    held = values.tolist()  # a list is gone through in half the time
+    kinds = dict.fromkeys(map(type, held))
     if len(kinds) == 1:
         return [_of_kind(next(iter(kinds)), values, unknown)]
-    own = np.fromiter(map(id, map(type, values)), np.int64, len(values))
+    numbers = dict(zip(kinds, range(len(kinds)), strict=True))
+    own = np.fromiter(map(numbers.__getitem__, map(type, held)), np.intp, len(held))
     codes = np.zeros(len(values), dtype=np.int64)
     start = 0
-    for kind in kinds:
-        where = own == id(kind)
-        found, distinct = pd.factorize(_of_kind(kind, values[where], unknown))
+    for kind, number in numbers.items():
+        where = own == number
+        found = _of_kind(kind, values[where], unknown)
+        if kind in _FLOATS:
+            found = pd.factorize(found)[0]
         codes[where] = start + found
-        start += len(distinct)
+        start += int(found.max()) + 1
     return [codes]
 
 
@@ -203,7 +207,8 @@ def _of_pandas(series: pd.Series[Any], unknown: Callable[[Any], Hashable]) -> li
         return _present(
             series.to_numpy(dtype=dtype.numpy_dtype, na_value=0), series.isna().to_numpy()
         )
-    return _of_objects(np.asarray(series.astype(object), dtype=object), unknown)
+    values = series if dtype == np.dtype(object) else series.astype(object)
+    return _of_objects(values.to_numpy(), unknown)
 
 
 def _of_polars(series: Any, unknown: Callable[[Any], Hashable]) -> list[Array]:

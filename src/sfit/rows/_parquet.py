@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sfit.exceptions import ArgumentError, DataError, MissingDependencyError
+from sfit.exceptions import ArgumentError, DataError, MissingDependencyError, SFITError
 from sfit.rows import Table, _tiles, as_table
 from sfit.rows._identity import FileIdentity, Listing, check_footer, check_stamp, identify
 
@@ -168,6 +168,8 @@ def open_parquet(path: str | os.PathLike[str]) -> ParquetStore:
     try:
         dataset = _data_set(text)
         store = parquet_store(dataset)
+    except SFITError:
+        raise
     except (OSError, ValueError, pa.ArrowException) as error:
         raise DataError(f"X={text!r} cannot be read as a Parquet data set: {error}") from error
     listing = None if _is_file(text, dataset.files) else Listing.of(text, dataset.files, _data_set)

@@ -249,10 +249,15 @@ def reveal(reference: Table, table: Table, positions: Sequence[int], rows: Array
         shown = select_columns(table, positions)
         shown = shown if rows is None else shown[rows.tolist()]
         return block.with_columns(*(shown.get_column(name) for name in shown.columns))
-    if len(positions) == table.shape[1]:
-        if isinstance(table, np.ndarray):
-            return table.copy() if rows is None else table[rows]
-        return (table if rows is None else table[rows]).toarray(order="C")
+    if len(positions) == table.shape[1] and isinstance(table, np.ndarray):
+        return table.copy() if rows is None else table[rows]
+    if 2 * len(positions) > table.shape[1]:
+        # Fewer are frozen than revealed: one by one, columns would take longer than the model.
+        shown = table if rows is None else table[rows]
+        block = shown.toarray(order="C") if sp.issparse(shown) else np.array(shown, order="C")
+        frozen = np.delete(np.arange(table.shape[1]), positions)
+        block[:, frozen] = reference[:, frozen]
+        return block
     block = np.repeat(reference, m, axis=0)
     for position in positions:
         values = column_values(table, position)
