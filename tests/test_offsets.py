@@ -310,3 +310,25 @@ def test_units_that_overflow_in_single_precision():
         fast, slow, route = both(net, X, y, reference=0.0)
     assert "update" in route
     assert largest_difference(fast, slow) == 0
+
+
+@pytest.mark.parametrize("double", [True, False])
+def test_values_far_beyond_others_do_not_flatten_the_bends(double):
+    """Bends are placed up to a share of the range: next to 1e26 all of a usual size are one.
+
+    Rows of a usual size are rare here, so the rows that a route is compared on hold none of them.
+    """
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(2)
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(2_000, 2))
+    usual = np.arange(2_000) % 20 == 3
+    assert not usual[np.linspace(0, 1_999, 16).astype(int)].any()
+    X[:, 0] = np.where(usual, X[:, 0], 1e26 * X[:, 0])
+    net = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    net = net.double() if double else net
+    with torch.no_grad():
+        y = net(torch.from_numpy(X).to(net[0].weight.dtype)).numpy().argmax(axis=1)
+    model = sfit.models.torch_model(net, "logits", classes=range(3))
+    fast, slow, _ = both(model, X, y, reference=0.0, beta=0)
+    assert largest_difference(fast, slow) == 0

@@ -40,9 +40,13 @@ class Session:
         return drawn if self.checkpoint is None else self.checkpoint.first_drawn("seed", drawn)
 
     def run(self) -> dict[str, Any]:
-        """Versions, time and stages of the run; comparisons of results ignore them."""
-        seconds = time.perf_counter() - self.started
-        return {"versions": versions(), "seconds": seconds, "stages": self.stages}
+        """Versions, time, stages and warnings of the run; comparisons of results ignore them."""
+        return {
+            "versions": versions(),
+            "seconds": time.perf_counter() - self.started,
+            "stages": self.stages,
+            "warnings": self.warnings,
+        }
 
     def warn(self, *texts: str) -> None:
         """Record warnings, and issue those that are new at the user's line."""

@@ -142,15 +142,18 @@ def fuzz(seed: int, seconds: float, first: int, step: int, cases: int | None) ->
 
 def _follow(worker: Worker, log: Log, number: int, end: float, step: int, last: int | None) -> int:
     """Read what a worker says until it is done or the time is up; the number to go on with."""
-    started = None
+    started, heard = None, False
     while time.monotonic() < end and (last is None or number < last):
         line = worker.next()
         if line is None:
             code = worker.stop()
+            if started is None and not heard and code:
+                raise SystemExit(f"the cases cannot be run: exit code {code} before the first one")
             if started is not None or code:
                 log.find(number, [f"the process ended with exit code {code}"], "")
                 number += step
             return number
+        heard = True
         if "started" in line:
             started = number = worker.at = line["started"]
         else:

@@ -40,7 +40,7 @@ KNOWN_WARNINGS = (
 )
 GIVEN_UP = "does not reproduce"
 """A network's route may be given up; cells of trees repeat the model's own predictions."""
-NETWORKS = ("linear", "perceptron", "pipeline", "torch", "skorch", "keras", "onnx")
+NETWORKS = ("linear", "distances", "perceptron", "pipeline", "torch", "skorch", "keras", "onnx")
 
 REFUSALS = (
     r"prediction for row \d+ is not finite",

@@ -10,8 +10,10 @@ from typing import Any
 
 EXACT_LOSSES = ("absolute_error", "squared_error", "zero_one")
 """Losses that take the same steps here and there: equal to the last bit."""
-ROUNDINGS = 16
-"""A network that is computed in other steps may move a median by so many roundings."""
+ROUNDINGS, DIGITS = 16, 1e-5
+"""A model that is computed in other steps may move a median, or the end of its interval, by so many
+roundings, or by this share of the largest of them.
+"""
 NUMBERS = ("statistic", "ci_low", "ci_high", "ci_lower", "beta_max")
 
 Doubts = Callable[[set[str], set[str], float], tuple[int, float]]
@@ -88,6 +90,7 @@ def _numbers(
     where: str, test: Any, other: dict[str, Any], strict_equal: bool, moves: float, exact: bool
 ) -> list[str]:
     found = []
+    size = max(abs(other[name]) for name in NUMBERS[:-1] if math.isfinite(other[name]))
     for name in NUMBERS:
         got, want = getattr(test, name), other[name]
         if got == want or (math.isnan(got) and math.isnan(want)):
@@ -97,7 +100,9 @@ def _numbers(
         elif name == "beta_max":
             close = math.isclose(got, want, rel_tol=1e-9, abs_tol=1e-12) or not exact
         else:
-            close = abs(got - want) <= max(ROUNDINGS * moves, 1e-9 * abs(want))
+            close = abs(got - want) <= (
+                1e-9 * abs(want) if exact else max(ROUNDINGS * moves, DIGITS * size)
+            )
         if not close:
             found.append(f"{where}: {name} {got!r}, naive {want!r}")
     return found

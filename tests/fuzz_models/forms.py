@@ -59,6 +59,10 @@ def as_form(
     if form == "polars":
         import polars
 
+        if pipeline and any(
+            frame[name].dtype.kind == "O" and frame[name].hasnans for name in frame
+        ):
+            return frame, y, by, frame  # its missing words are not those of pandas to an encoder
         if pipeline:
             # scikit-learn itself takes other steps for narrow numbers of polars than of pandas.
             wide = {name: float for name in frame if frame[name].dtype.kind in "biuf"}

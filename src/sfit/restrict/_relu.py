@@ -62,6 +62,17 @@ class Polyline:
             return Prediction(self._at(np.array(self.ends)), codes, len(tile))
         return Prediction(self._at(x), None, len(tile))
 
+    def rounding(self) -> float:
+        """How far a raw output may be off: knots that are close, beside the range, are one."""
+        edges = self.lookup.edges
+        if not len(edges):
+            return 0.0
+        least, most = self.ends
+        x = np.concatenate([[min(least, 0.0)], edges, [max(most, 0.0)]])
+        x = x if self.slopes.ndim == 1 else x[:, None]
+        raw = self.intercepts + self.slopes * x[:-1], self.intercepts + self.slopes * x[1:]
+        return NEAR * float(np.abs(raw).max())
+
     def _is_dummy(self, x: Array) -> bool:
         low, high = self.ends
         # For most columns the first row decides.

@@ -22,6 +22,7 @@ from sfit.restrict._direct import Memory, predict_directly
 from sfit.restrict._first_layer import make_updates
 from sfit.restrict._inputs import reference_of
 from sfit.restrict._prediction import Restricted
+from sfit.restrict._relu import NEAR, Polyline
 from sfit.rows import Tile, reveal, take_rows
 
 Array = npt.NDArray[Any]
@@ -59,6 +60,12 @@ wider, which makes the estimate stable.
 NO_CROWD = 1e-4
 """If the error is below this share of the largest that passes, only a crowd 10,000 times denser
 than usual would matter, so none is looked for. In double precision this is the usual case.
+"""
+
+LOST = 1e-5
+"""A polyline rounds by a share of the largest raw output along its column. That may be this share
+of what a row is moved by. If it is more, as where one value is 1e20 and others are 1, rows are
+counted by rounding, and the few that are compared with the model need not show it.
 """
 
 ROUNDING_POWER = 0.4
@@ -179,6 +186,13 @@ def _wrong(
     # Even if all sampled rows agree to the bit, another may differ by a rounding unit.
     mean = np.maximum(errors.mean(axis=1), precision.unit * sizes.max(axis=1) / len(sample))
     wrong = ~precision.are_small(errors, mean, effects, sizes, _usual(view, sizes, tile))
+    if with_ends:
+        rows = _rows(tile, CROWD_ROWS)
+        for k in np.flatnonzero(~wrong & _may_be_coarse(features, network, contrasts)).tolist():
+            one, other = (functions[side](rows).by_row() for side in _sides(contrasts[k]))
+            same = same_prediction(one, other, precision.unit, precision.noise)
+            line = cast(Polyline, functions[contrasts[k].full])
+            wrong[k] = _is_coarse(network, line, one, other, same)
     # If no row counts, as for an ignored feature, no row is near the threshold either.
     near = mean > NO_CROWD * precision.share * effects.min(axis=1)
     doubtful: list[int] = np.flatnonzero(~wrong & near.any(axis=1)).tolist()
@@ -189,6 +203,34 @@ def _wrong(
         error = float(mean[k].max())
         wrong[k] = _is_crowded(bases[contrasts[k].base], revealed, error, precision)
     return np.asarray(wrong)
+
+
+def _may_be_coarse(features: Features, network: Dense, contrasts: Sequence[Contrast]) -> Array:
+    """Whether the raw outputs may be so large along a column that its polyline rounds visibly.
+
+    An upper bound, from the range of the column and the size of the weights.
+    """
+    (weights, *_), *later = network.layers
+    gain = float(np.prod([np.abs(w).sum(axis=0).max() for w, *_ in later], dtype=np.float64))
+    columns = [features.shown(_sides(c)[1].shown)[0] for c in contrasts]
+    low, high = np.array([features.spans[column] for column in columns]).T
+    origin = np.asarray(features.reference[0, columns], dtype=np.float64)
+    with np.errstate(over="ignore"):
+        width = np.maximum(high, origin) - np.minimum(low, origin)
+        reach = width * np.abs(weights[columns]).max(axis=1).astype(np.float64) * gain
+        return np.asarray(NEAR * reach > LOST)
+
+
+def _is_coarse(network: Dense, line: Polyline, base: Array, shown: Array, same: Array) -> bool:
+    """Whether a polyline rounds by more than a small share of what it moves some row.
+
+    Probabilities are decided by raw outputs of size one, whatever larger ones there are.
+    """
+    rounding = line.rounding()
+    if network.output != "identity":
+        return rounding > LOST
+    moved = np.abs(shown - base).reshape(len(shown), -1).max(axis=1)
+    return bool((~same & (moved < rounding / LOST)).any())
 
 
 def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
