@@ -231,7 +231,7 @@ class SFITResult(Reported):
     beta_choice : BetaChoice or None
         How beta was chosen, for ``beta="auto"``.
     run : dict
-        How the result was computed (versions, time, routes); ignored by ``==``.
+        How the result was computed (versions, time, routes, warnings); ignored by ``==``.
 
     Notes
     -----
