@@ -503,7 +503,7 @@ def test_a_constant_feature_away_from_its_reference_is_not_called_harmless():
 def test_too_few_rows_warn_with_the_number_needed():
     """4 rows cannot be significant at 5 %, 5 rows have no exact interval."""
     X = np.arange(1.0, 6.0)[:, None]
-    with pytest.warns(SFITWarning, match="at least 5 are needed") as seen:
+    with pytest.warns(SFITWarning, match="use at least 5") as seen:
         few = sfit.feature_significance(lambda z: z[:, 0], X[:4], X[:4, 0], reference=0)
     # At the user's line, and kept with the result.
     assert {warning.filename for warning in seen} == {__file__}
