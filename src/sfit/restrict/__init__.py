@@ -25,8 +25,12 @@ __all__ = [
     "rounding_noise",
 ]
 
-NOTICEABLE = 0.1
-"""This share of the terms, or one of several, may fall back to the model without a warning."""
+NOTICEABLE = 0.5
+"""Up to this share of the terms may fall back to the model without a warning.
+
+A float32 network gives up the route of a few weak features as a matter of course: the result is the
+same, and the user can do nothing about it.
+"""
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,7 @@ class SidePredictions:
         except ModelError:
             # The direct route names the failing row.
             return without(route, contrasts.keys())
-        slow = len(failed) == len(contrasts) or len(failed) > max(1, NOTICEABLE * len(contrasts))
-        if failed and slow and all(self.trusted.values()):
+        if len(failed) > NOTICEABLE * len(contrasts) and all(self.trusted.values()):
             warn(_fallback_warning(route.name, len(failed), len(contrasts)))
         if isinstance(self.structure, Dense):
             self.trusted.update({(c.base, c.full): c not in failed for c in contrasts})
