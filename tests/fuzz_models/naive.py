@@ -212,17 +212,18 @@ def doubtful_rows(
     beta: float,
     unit: float,
     e: float,
+    layouts: float,
 ) -> tuple[int, float]:
     """How many rows rounding could move over the threshold, and by how much it could move a delta.
 
-    A prediction p of a side is known up to t = 2 max(unit |p|, unit m, e), m the median of |p| over
-    the rows. Two predictions apart by less than half of the tolerance max(8 unit |p|, 4 e) count as
+    A prediction p of a side is known up to t = 2 max(unit |p|, unit m, e, layouts), m the median of
+    |p| over the rows and `layouts` what the layout of the rows in memory changes. Two predictions apart by less than half of the tolerance max(8 unit |p|, 4 e) count as
     the same, and such a row is never in doubt. Up to twice the tolerance it is in doubt wherever
     delta = (1 - beta) base - full may be above 0. Beyond, it is in doubt if moving its predictions
     by t each, one output or all, could bring delta from one side of 0 to the other.
     """
     base, full = np.atleast_2d(base.T).T.astype(float), np.atleast_2d(full.T).T.astype(float)
-    t_base, t_full = (_known_up_to(p, unit, e) for p in (base, full))
+    t_base, t_full = (_known_up_to(p, unit, max(e, layouts)) for p in (base, full))
     middle_b, spread_b = _spread(losses, base, t_base)
     middle_f, spread_f = _spread(losses, full, t_full)
     delta = (1 - beta) * middle_b - middle_f

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import sfit
-from fuzz_models.kinds import BOTH, Kind, as_array, by_class
+from fuzz_models.kinds import BOTH, CannotFitError, Kind, as_array, by_class
 from fuzz_models.rows import Takes
 from fuzz_models.zoo_sklearn import KINDS as SKLEARN
 
@@ -179,7 +179,10 @@ def onnx(rng: np.random.Generator, X: Any, target: np.ndarray, task: str) -> Any
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         proto = skl2onnx.to_onnx(model, as_array(X)[:1].astype(np.float32), options=options)
-    return Onnx(proto.SerializeToString(), task == "classes")
+    try:
+        return Onnx(proto.SerializeToString(), task == "classes")
+    except Exception as error:  # the runtime does not take every graph of the converter
+        raise CannotFitError(str(error)) from error
 
 
 def predict_onnx(model: Onnx, rows: Any) -> np.ndarray:
