@@ -224,6 +224,7 @@ def test_a_layer_that_asks_for_all_memory(tmp_path):
 @pytest.mark.parametrize("name", ["child", "circle", "lightgbm cut", "lightgbm child"])
 def test_the_program_refuses_in_one_line(tmp_path, name):
     """Exit code 2 and one line, from the program itself."""
+    pytest.importorskip("skops")
     if name.startswith("lightgbm"):
         pytest.importorskip("lightgbm")
     make, reason, *options = {**MODELS, **FILES}[name]

@@ -71,7 +71,7 @@ def as_form(
     if form == "pyarrow":
         import pyarrow
 
-        return pyarrow.Table.from_pandas(frame, preserve_index=False), y, by, _with_none(frame)
+        return pyarrow.Table.from_pandas(frame, preserve_index=False), y, by, frame
     if form in ("parquet", "frames"):
         whole = frame.assign(**{TARGET: y})
         if by is not None and not isinstance(by, str):
@@ -100,7 +100,7 @@ def as_form(
 
 
 def _with_none(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with missing words as None, which is what other libraries hand to a model."""
+    """The frame with missing words as None, which is what polars hands to a model."""
     words = [name for name in frame if isinstance(frame[name].dtype, pd.StringDtype)]
     objects = {name: frame[name].astype(object).where(frame[name].notna(), None) for name in words}
     return frame.assign(**objects)
