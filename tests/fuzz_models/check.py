@@ -20,7 +20,15 @@ import sfit
 from fuzz_models.case import Case, draw_case, is_installed, kind_of
 from fuzz_models.compare import Allowed, compare, content
 from fuzz_models.kinds import CannotFitError
-from fuzz_models.naive import DEFAULT_LOSS, Naive, doubtful_rows, encode, mixes_freely, trace
+from fuzz_models.naive import (
+    DEFAULT_LOSS,
+    Naive,
+    doubtful_rows,
+    encode,
+    frozen,
+    mixes_freely,
+    trace,
+)
 from sfit.exceptions import SFITError, SFITWarning
 from sfit.problem import pose
 from sfit.rows import _tiles, column_values, is_frame
@@ -201,7 +209,13 @@ def make_naive(case: Case, problem: Any, outcome: Outcome) -> Naive:
         native = row.to_pandas()
         values = [native[name].iloc[0] for name in native]
     if problem.features.space == "original":
-        frame = case.frame
+        # A column has one type on all sides: libraries may compute in it.
+        frame = pd.DataFrame(
+            {
+                name: case.frame[name].astype(frozen(case.frame[name], value, 1).dtype)
+                for name, value in zip(case.frame, values, strict=True)
+            }
+        )
         return Naive(case, frame, values, list(range(frame.shape[1])), encoded=False)
     head = case.own[:-1]
     encoded = encode(head, case.frame)
