@@ -181,7 +181,8 @@ def main() -> int:
     if options.work is not None:
         stop = options.work + CASES_PER_PROCESS * options.step
         work(options.seed, range(options.work, stop, options.step))
-        return 0
+        sys.stdout.flush()
+        os._exit(0)  # threads of some libraries keep a process from ending
     if options.case is not None:
         from fuzz_models.check import run_case
 

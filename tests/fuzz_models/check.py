@@ -20,7 +20,15 @@ import sfit
 from fuzz_models.case import Case, draw_case, is_installed, kind_of
 from fuzz_models.compare import Allowed, compare, content
 from fuzz_models.kinds import CannotFitError
-from fuzz_models.naive import DEFAULT_LOSS, Naive, doubtful_rows, encode, mixes_freely, trace
+from fuzz_models.naive import (
+    DEFAULT_LOSS,
+    Naive,
+    doubtful_rows,
+    encode,
+    frozen,
+    mixes_freely,
+    trace,
+)
 from sfit.exceptions import SFITError, SFITWarning
 from sfit.rows import _tiles, column_values, is_frame
 from sfit.sample import prepare
@@ -203,7 +211,13 @@ def make_naive(case: Case, sample: Any, outcome: Outcome) -> Naive:
         native = row.to_pandas()
         values = [native[name].iloc[0] for name in native]
     if sample.features.space == "original":
-        frame = case.frame
+        # A column has one type on all sides: libraries may compute in it.
+        frame = pd.DataFrame(
+            {
+                name: case.frame[name].astype(frozen(case.frame[name], value, 1).dtype)
+                for name, value in zip(case.frame, values, strict=True)
+            }
+        )
         return Naive(case, frame, values, list(range(frame.shape[1])), encoded=False)
     head = case.own[:-1]
     encoded = encode(head, case.frame)
