@@ -2,7 +2,7 @@
 
     python benchmarks/wide.py [--before CHECKOUT] [--most 40000]     # writes WIDE.md
 
-Each measurement is a process of its own, so that its peak of memory is its own. `--before` is a
+Each measurement runs in a separate process, which makes its peak of memory clean. `--before` is a
 checkout of an older commit: it is measured as well, as far as its time allows.
 """
 
@@ -100,7 +100,7 @@ def measure(name: str, data: str, n: int, p: int) -> None:
 
 
 def run(name: str, data: str, n: int, p: int, checkout: Path) -> dict[str, Any]:
-    """One test in a process of its own, by the code of a checkout."""
+    """One test in a separate process, with the code of a checkout."""
     asked = [name, data, str(n), str(p)]
     command = [sys.executable, __file__, "--measure", *asked]
     # One thread: what two of them take depends on who else works on this machine.
