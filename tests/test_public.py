@@ -11,6 +11,7 @@ PUBLIC = [
     "BetaChoice",
     "GateTest",
     "PartitionedResult",
+    "PermutationTest",
     "SFITResult",
     "SFITSelector",
     "SignTest",
@@ -39,7 +40,8 @@ ARGUMENTS = {
         "estimator X_train y_train X_test y_test features loss alpha correction test groups "
         "n_jobs progress checkpoint checkpoint_key"
     ),
-    sfit.SignTest: "interval validation validation_fraction random_model",
+    sfit.SignTest: "interval ties validation validation_fraction random_model",
+    sfit.PermutationTest: "n_permutations statistic",
     sfit.power: "n probability alpha",
     sfit.rows_needed: "probability alpha power",
     sfit.show_versions: "",

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit._contrast import Contrast, Losses, same_prediction
+from sfit._diagnostics import base_is_far
 from sfit._losses import Loss
 from sfit.restrict import Precision, Prediction, SidePredictions
 from sfit.rows import Rows, Tile
@@ -38,6 +39,16 @@ class Evaluation:
     """Variation of a prediction from the model's own arithmetic; see `rounding_noise`."""
     nonnegative: bool = False
     """Whether negative losses are refused even at beta = 0."""
+    probe: tuple[Array, Array] | None = None
+    """Predictions of some rows, with nothing and with everything revealed."""
+
+    def caveats(self) -> list[str]:
+        """Sentences about a base prediction that is far from the predictions of the rows."""
+        if self.probe is None:
+            return []
+        base, predictions = (values.reshape(len(values), -1) for values in self.probe)
+        text = base_is_far(base[0], predictions)
+        return [] if text is None else [text]
 
     def prepare(
         self, contrasts: Sequence[Contrast], warn: Callable[[str], None]

@@ -245,6 +245,7 @@ def feature_significance(
         evaluation = sample.evaluation(request.fast, session.warn)
         answer = partial(measure, evaluation, statistic=design.statistic, session=session)
         outcomes = follow(design, sizes, answer, session.warn)
+        session.caveats += evaluation.caveats()
     results = report(request, sample, design, outcomes, choice, session)
     if by is None:
         return results[0]
@@ -291,7 +292,6 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         statistic=statistic_of(request, sample),
         given=frozenset(given),
         rest=request.given_rest,
-        alpha=request.alpha,
         betas=request.betas or (),
         max_order=request.max_order,
         correction=request.correction,
@@ -331,11 +331,16 @@ def report(
 ) -> list[SFITResult]:
     """The frozen result of each part of the rows."""
     features, statistic = sample.features, design.statistic
-    general = list(sample.caveats)
+    general = [*sample.caveats, *session.caveats]
     if request.correction is not None and request.max_order > 1:
         general.append(
             "which sets are tested at order 2 and above depends on earlier decisions on the same "
             "rows; at these orders the correction is valid only conditionally on those decisions."
+        )
+    if not statistic.conditional and request.max_order > 1:
+        general.append(
+            "sets that contain a feature already found were not tested: the permutation test "
+            "cannot test a set over features that are already revealed."
         )
     # Settings with the name of a request field store its checked value.
     names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
@@ -352,6 +357,7 @@ def report(
         "always_on": sample.always_on,
         "partners": request.partners if isinstance(request.partners, str) else "given",
     }
+    given = design.rest or bool(design.given)
     results, run = [], session.run()
     for (tests, gates), evidence in outcomes:
         n = evidence[0].n
@@ -363,7 +369,7 @@ def report(
                 gates=tuple(gates),
                 feature_names=features.named(design.tested),
                 settings=Settings(**settings, coverage=statistic.coverage(n)),
-                caveats=(*general, *few, *stuck),
+                caveats=(*general, *few, *stuck, *statistic.diagnose(tests, gates, given)),
                 beta_choice=choice,
                 run=run,
             )

@@ -21,13 +21,14 @@ from sfit import _packed
 from sfit._arguments import check_choice, check_whole
 from sfit._bilinear import PRODUCTS, columns, indicators, log_probabilities
 from sfit._contrast import Contrast, Evidence, Question
+from sfit._diagnostics import named
 from sfit._effects import EffectTally, conclude, describe
 from sfit._effects import merge as merge_effects
 from sfit._losses import Loss
 from sfit._multiplicity import smallest_threshold
 from sfit._permutations import FREE_ROWS, TERMS_TOGETHER, ProductSums, Rematchings
 from sfit._rise import Rise, is_sampled, rise
-from sfit._set_tests import PermutationSetTest
+from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
 from sfit._statistic import Scored, consecutive_rounds
 
 Array = npt.NDArray[Any]
@@ -337,7 +338,7 @@ class PermutationStatistic:
         return ()
 
     def caveats(self, evidence: Sequence[PermutationEvidence], loss: str) -> tuple[str, ...]:
-        """Caveats about rows in a systematic order, and about an estimate by sampling."""
+        """Caveats about rows in a systematic order, and about too few permutations."""
         texts = []
         share = min(one.share_within for one in evidence)
         if share < SORTED_SHARE:
@@ -347,16 +348,30 @@ class PermutationStatistic:
                 "The p-values are exact, but the test loses power: shuffle the rows first."
             )
         threshold = smallest_threshold(self.alpha, self.correction, len(evidence))
-        resolution = max(one.p_resolution for one in evidence)
-        if resolution >= threshold:
+        n_drawn = self.test.n_permutations
+        if isinstance(n_drawn, int) and 1 / (n_drawn + 1) >= threshold:
             texts.append(
-                f"no p-value can be below {resolution:.2g}, and the smallest is compared with "
-                f"{threshold:.2g}, so nothing may be significant: use more permutations, "
-                "n_permutations='auto', or more rows."
+                f"with {n_drawn:,} permutations no p-value is below {1 / (n_drawn + 1):.2g}, and "
+                f"the smallest is compared with {threshold:.2g}: use more permutations, or "
+                "n_permutations='auto'."
+            )
+        return tuple(texts)
+
+    def diagnose(
+        self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
+    ) -> tuple[str, ...]:
+        """Caveats about p-values that contradict their intervals, and about a sampled rise."""
+        texts = []
+        apart = [test for test in tests if test.significant and test.ci_low <= 0]
+        if apart:
+            texts.append(
+                f"the interval of the rise holds 0 for {named(apart)}, although the test rejects: "
+                "the interval is asymptotic, two-sided and uncorrected. Only p decides."
             )
         if is_sampled(self.loss, self.n_outputs):
             texts.append(
-                f"the rise under the loss {loss!r} is estimated from 64 random shifts of the rows."
+                f"the rise under the loss {self.loss.name!r} is estimated from 64 random shifts of "
+                "the rows."
             )
         return tuple(texts)
 

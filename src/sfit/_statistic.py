@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy.typing as npt
 
 from sfit._contrast import Contrast, Losses, Question
+from sfit._set_tests import AnySetTest, GateTest
 
 Array = npt.NDArray[Any]
 
@@ -123,7 +124,12 @@ class Test(Statistic, Protocol):
         """Caveats about a number of units that is too small for this level."""
 
     def caveats(self, evidence: Sequence[Any], loss: str) -> tuple[str, ...]:
-        """Caveats about the evidence of the first order."""
+        """Caveats about the evidence of the first order, which are also warnings."""
+
+    def diagnose(
+        self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
+    ) -> tuple[str, ...]:
+        """Caveats about what the test cannot see; `given`: whether features are given."""
 
 
 def spread_rounds(n_runs: int, at_first: int) -> Iterator[list[int]]:

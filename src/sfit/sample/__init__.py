@@ -112,6 +112,7 @@ class Sample:
             n_classes=0 if self.view.classes is None else len(self.view.classes),
             unit=unit,
             noise=noise,
+            probe=(base.values, output),
         )
 
 
