@@ -100,6 +100,12 @@ class Base:
         by_row = Prediction(values, full.codes, full.n_rows).by_row()
         return Losses(self._base_losses, self._loss(by_row), None, moved)
 
+    def is_same(self, full: Prediction) -> bool:
+        """Whether the full side equals the base everywhere, but for rounding."""
+        if self.prediction.is_constant:
+            return bool(self._same(self.prediction.values, full.values).all())
+        return bool(self._same(self._predicted, full.by_row()).all())
+
     @cached_property
     def _predicted(self) -> Array:
         return self.prediction.by_row()

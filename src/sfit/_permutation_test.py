@@ -7,7 +7,7 @@ per re-matching; added up over the tiles, they give the statistic and its permut
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, exp, fsum, sqrt
 from typing import Any, ClassVar, NamedTuple
@@ -415,6 +415,8 @@ class _Part:
     of_class: Array | None
     """If the parts are classes, the rows of this class."""
     rematchings: Rematchings
+    of_constants: dict[bytes, Rise] = field(default_factory=dict)
+    """The rise of predictions that are all equal."""
 
     @property
     def number(self) -> int:
@@ -443,7 +445,11 @@ class _Part:
             shaped = anything if statistic.n_classes else anything[:, 0]
             shaped = shaped if y.ndim == 1 or statistic.n_classes else np.ones(y.shape)
             u = PRODUCTS[statistic.loss.name](y, shaped).u
-            return [u if self.of_class is None else u * self.of_class[:, None]]
+            if self.of_class is None:
+                return [u]
+            # Summed over a class, b(g) depends on the re-matching: it counts as one more product.
+            mask = self.of_class[:, None]
+            return [np.concatenate([u * mask, -1.0 * mask], axis=1)]
         if not statistic.n_classes:
             ranks = rankdata(y) / (len(y) + 1)
             return [columns(y), ranks[:, None]]
@@ -457,7 +463,8 @@ class _Part:
         """The prediction scores of each component."""
         statistic = self.statistic
         if statistic.statistic == "loss":
-            return [PRODUCTS[statistic.loss.name](self.y, g).v]
+            _, b, _, v = PRODUCTS[statistic.loss.name](self.y, g)
+            return [v if self.of_class is None else np.concatenate([v, b[:, None]], axis=1)]
         if not statistic.n_classes:
             return [columns(g)] * 2
         logs, g = log_probabilities(g), np.asarray(g, dtype=np.float64)
@@ -479,9 +486,15 @@ class _Part:
         moments = _moments(self.y, g)
         log_group = self.rematchings.log_group
         tally = PermutationTally(effects, none, none[:, 0], np.zeros(4), moments, log_group)
-        # Without a spread there is nothing to re-match: a tile of one row, or a constant.
-        if len(g) < 2 or effects.n_moved == 0 or one.full.is_constant or (g == g[0]).all():
+        if len(g) < 2:
             return tally, None
+        if (g == g[0]).all() or one.is_ignored():
+            # Nothing to re-match. All features that the model ignores share these figures.
+            key = g[0].tobytes()
+            if key not in self.of_constants:
+                constant = np.broadcast_to(g[0], g.shape)
+                self.of_constants[key] = self.rise(constant)._replace(total=0.0)
+            return tally._replace(rise=np.array(self.of_constants[key])), None
         tally = tally._replace(rise=np.array(self.rise(g)))
         if self.statistic.statistic == "loss" and not self.is_product:
             sums = self.loss_sums(g)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
@@ -15,10 +15,6 @@ Array = npt.NDArray[Any]
 
 class Predicted(Protocol):
     """The full side of a contrast on the rows of a tile."""
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether all rows share one prediction."""
 
     def by_row(self) -> Array:
         """One prediction per row."""
@@ -40,6 +36,8 @@ class Scored(NamedTuple):
     """The rows of the part, as a mask; None: all rows of the tile."""
     tile: int
     """Number of the tile."""
+    is_ignored: Callable[[], bool]
+    """Whether the full side equals the base on the whole tile, but for rounding."""
 
 
 class Statistic(Protocol):
