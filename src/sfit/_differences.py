@@ -78,13 +78,16 @@ class Base:
         n_same = np.count_nonzero(same)
         if n_same == len(same):
             # The model ignores this feature: return the identical array, which callers recognise.
-            return Losses(self._base_losses, self._base_losses, None)
+            nowhere = np.zeros(len(self.tile), dtype=bool)
+            return Losses(self._base_losses, self._base_losses, None, nowhere)
         # The dtype in which losses are computed must not depend on other rows.
         values = full.values.astype(np.result_type(base, full.values), copy=False)
+        moved = None
         if n_same:
             values = np.where(_like(same, values), base, values)
+            moved = Prediction(~same, full.codes, full.n_rows).by_row()
         by_row = Prediction(values, full.codes, full.n_rows).by_row()
-        return Losses(self._base_losses, self._loss(by_row), None)
+        return Losses(self._base_losses, self._loss(by_row), None, moved)
 
     @cached_property
     def _predicted(self) -> Array:
@@ -101,14 +104,15 @@ class Base:
         return same_prediction(base, full, self.evaluation.unit, self.evaluation.noise)
 
     def _row_by_row(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
-        base, losses, _ = everywhere = self.losses_by_row(full)
+        base, losses, _, moved = everywhere = self.losses_by_row(full)
         for part in parts:
             if self.tile.part is None:
                 yield everywhere
             else:
                 mask = self.tile.part == part
                 of_part = base[mask]
-                yield Losses(of_part, of_part if losses is base else losses[mask], None)
+                of_full = of_part if losses is base else losses[mask]
+                yield Losses(of_part, of_full, None, None if moved is None else moved[mask])
 
     def _counted(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
         """Both sides take few values: count the rows of each (full cell, base cell, class)."""
@@ -129,7 +133,8 @@ class Base:
             of_full, of_base = np.divmod(pairs, n_base)
             same = self._same(base.values[of_base], full.values[of_full])
             lost = base_losses[of_base, classes]
-            yield Losses(lost, np.where(same, lost, full_losses[of_full, classes]), counts[seen])
+            of_full_side = np.where(same, lost, full_losses[of_full, classes])
+            yield Losses(lost, of_full_side, counts[seen], ~same)
 
 
 def _like(mask: Array, values: Array) -> Array:
