@@ -146,9 +146,10 @@ def p_of_group(observed: float, sums: Sequence[float], tolerance: float = 0.0) -
 
 
 def z_score(observed: float, permuted: Sequence[float]) -> float:
-    """(mean of T_b - T) / sd of T_b; NaN where nothing moves."""
+    """(mean of T_b - T) / sd of T_b, the sample standard deviation; NaN where nothing moves."""
     mean, variance = moments(permuted)
-    return (mean - observed) / math.sqrt(variance) if variance > 0 else math.nan
+    deviation = math.sqrt(variance * len(permuted) / (len(permuted) - 1))
+    return (mean - observed) / deviation if variance > 0 else math.nan
 
 
 def scale(outcome_scores: Sequence[float], predictions: Sequence[float]) -> float:
@@ -246,7 +247,7 @@ def auto(
 ) -> tuple[float, tuple[float, float]]:
     """The larger of the two standardised sums, and both: S and V are added up over tiles first.
 
-    A score whose V is 0 says nothing: its standardised sum is 0.
+    A score whose V is 0 says nothing and is left out; where both are 0, so is the maximum.
     """
     standardised = []
     for place in (0, 1):
@@ -254,8 +255,9 @@ def auto(
         pairs = zip(scores, arrangements, strict=True)
         s = math.fsum(sum_of_products(score, arrangement) for score, arrangement in pairs)
         v = math.fsum(variance_of_products(score) for score in scores)
-        standardised.append(s / math.sqrt(v) if v > 0 else 0.0)
-    return max(standardised), (standardised[0], standardised[1])
+        standardised.append(s / math.sqrt(v) if v > 0 else -math.inf)
+    largest = max(standardised)
+    return (largest if largest > -math.inf else 0.0), (standardised[0], standardised[1])
 
 
 def auto_p_value(observed: float, permuted: Sequence[float], tolerance: float = 1e-10) -> float:

@@ -112,8 +112,8 @@ def test_blocks_are_tiles():
 
 
 def test_z_is_the_distance_from_the_mean_in_standard_deviations():
-    """Of (4, 8), mean 6 and deviation 2."""
-    assert slow.z_score(3.0, [4.0, 8.0]) == 1.5
+    """Of (3, 6, 9), mean 6 and sample deviation 3."""
+    assert slow.z_score(1.5, [3.0, 6.0, 9.0]) == pytest.approx(1.5)
 
 
 # ------------------------------------------------------------------------------------------ the rise
