@@ -8,6 +8,7 @@ import pytest
 import sfit
 
 PUBLIC = [
+    "Average",
     "BetaChoice",
     "GateTest",
     "PartitionedResult",
@@ -40,6 +41,7 @@ ARGUMENTS = {
         "n_jobs progress checkpoint checkpoint_key"
     ),
     sfit.SignTest: "interval validation validation_fraction random_model",
+    sfit.Average: "data n_rows",
     sfit.power: "n probability alpha",
     sfit.rows_needed: "probability alpha power",
     sfit.show_versions: "",

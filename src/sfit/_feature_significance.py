@@ -136,11 +136,11 @@ def feature_significance(
         together no longer improve on those found.
     correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, default=None
         Multiple-testing correction, applied within each order.
-    reference : str, number, mapping, row or data set, default="mean"
+    reference : str, number, mapping, row, data set or Average, default="mean"
         The values at which features are frozen: the `"mean"`, `"median"` or `"mode"` of the rows,
         one number, a mapping from column to value (other columns: mean), one value per column, or
         a data set whose means are used, ideally the training set. Non-numeric columns use their
-        mode.
+        mode. An `Average` hides features differently: it averages predictions over background rows.
     groups : mapping, optional
         Maps a name to the columns revealed together, such as the dummies of one category.
     always_on : sequence of names, default=()
@@ -179,7 +179,8 @@ def feature_significance(
         later run cannot recognise them: callables, and models that contain a class or function
         from outside installed packages. The error names the cause.
     random_state : int or Generator, optional
-        Seed for `beta="auto"`; nothing else is random.
+        Seed for `beta="auto"` and for the rows that an `Average` draws; nothing else is random. If
+        None, a seed is drawn; the result records it.
 
     Returns
     -------
@@ -219,7 +220,8 @@ def feature_significance(
     session.warn(*request.warnings())
     warn_of_order(X, y, "y")
     warn_of_order(X, by, "by")
-    sample = prepare(model, X, y, by=by, **request.subject)
+    seed = session.seed(request.random_state)
+    sample = prepare(model, X, y, by=by, seed=seed, **request.subject)
     candidates = check_partners(partners, sample.features.names)
     design = design_of(request, sample, candidates)
     validation = validation_of(request, sample, model)
@@ -227,6 +229,8 @@ def feature_significance(
     identity = request.identity() | chosen
     stored = opened_for(checkpoint, checkpoint_key, identity, sample, validation)
     with stored as session.checkpoint:
+        if sample.seed is not None:
+            session.seed(request.random_state)  # stored: a resumed run draws the same rows
         choice = None
         if request.betas is None:
             choice, sample = choose_for(request, sample, validation, session)
@@ -281,7 +285,7 @@ def validation_of(request: Request, sample: Sample, model: Any) -> Sample | None
         return None
     pair = check_validation(request.test.validation)
     warn_of_order(*pair, "validation[1]", "validation[0]")
-    subject = request.subject | {"features": sample.asked["features"]}
+    subject = request.subject | {name: sample.asked[name] for name in ("features", "reference")}
     try:
         validation = prepare(model, *pair, **subject)
     except (ArgumentError, DataError) as error:
@@ -318,8 +322,9 @@ def report(
         "loss": sample.loss.name,
         "beta": design.betas,
         "interval": statistic.interval,
-        "reference": describe_reference(request.reference),
+        "reference": describe_reference(sample.asked["reference"]),
         "reference_origin": features.origin,
+        "seed": sample.seed,
         "space": features.space,
         "given": ("rest",) if design.rest else features.named(design.given),
         "always_on": sample.always_on,

@@ -107,6 +107,8 @@ class Settings:
     n_partners: int | None
     exhaustive: bool
     strict: bool
+    seed: int | None = None
+    """The seed with which background rows were drawn; None if none were."""
     planned_alpha: float | None = None
     """The level of the run, if `SFITResult.at` decided at another."""
 

@@ -23,7 +23,7 @@ from sfit._masked import as_array
 from sfit.exceptions import ModelError
 from sfit.models import ModelView
 from sfit.restrict._prediction import Prediction, averaged
-from sfit.rows import Table, Tile, distinct_rows, is_frame, reveal, to_native
+from sfit.rows import Table, Tile, distinct_rows, is_frame, reveal, take_rows, to_native
 
 Array = npt.NDArray[Any]
 
@@ -237,6 +237,20 @@ def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
     together = checked(_predict(view, whole), n)
     alone = [checked(_predict(view, single[row : row + 1]), 1) for row in range(n)]
     return float(np.max(np.abs(together - np.concatenate(alone))))
+
+
+def cancelled_size(view: ModelView, features: Features) -> float:
+    """By how much a mean over the background rows is smaller than the predictions in it.
+
+    Predictions of both signs cancel in their mean, but their rounding errors do not: the mean is
+    rounded like a number of the predictions' size. It is 0 for a single row and for probabilities.
+    """
+    n = min(features.reference.shape[0], _rows_per_call(features, CALL_ROWS))
+    if n == 1:
+        return 0.0
+    # A copy: a model may write to its rows.
+    predictions = checked(_predict(view, take_rows(features.reference, np.arange(n))), n)
+    return float(np.max(np.abs(predictions).mean(axis=0) - np.abs(predictions.mean(axis=0))))
 
 
 def _predict(view: ModelView, block: Table) -> Any:

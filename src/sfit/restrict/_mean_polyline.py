@@ -81,9 +81,9 @@ def _merged(lines: Sequence[Polyline], together: int, dtype: np.dtype[Any]) -> P
     kept = np.append(knots[1:] != knots[:-1], True)[: len(knots)]
     pieces = []
     for of_lines in (intercepts, [line.slopes for line in lines]):
-        start = averaged(pieces_of_line[0] for pieces_of_line in of_lines)
+        start = averaged(pieces_of_line[:1] for pieces_of_line in of_lines)
         bends = np.concatenate([np.diff(pieces_of_line, axis=0) for pieces_of_line in of_lines])
         after = start + np.cumsum(bends[order], axis=0) / len(lines)
-        pieces.append(np.concatenate([start[None], after[kept]]))
+        pieces.append(np.concatenate([start, after[kept]]))
     lookup = make_lookup(knots[kept], strict=False, together=together)
     return replace(first, lookup=lookup, intercepts=pieces[0], slopes=pieces[1], dtype=dtype)
