@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "_warn": ("exceptions",),
     "_arguments": ("exceptions", "_warn"),
     "_masked": (),
+    "_average": ("_arguments",),
     "_blas": (),
     "_binomial": ("exceptions", "_arguments"),
     "_multiplicity": (),
@@ -155,6 +156,7 @@ MAY_IMPORT = {
     "sample": (
         "exceptions",
         "_arguments",
+        "_average",
         "_contrast",
         "_differences",
         "_features",

@@ -8,6 +8,7 @@ import pytest
 import sfit
 
 PUBLIC = [
+    "Average",
     "BetaChoice",
     "GateTest",
     "PartitionedResult",
@@ -42,6 +43,7 @@ ARGUMENTS = {
     ),
     sfit.SignTest: "interval ties validation validation_fraction random_model",
     sfit.PermutationTest: "n_permutations statistic",
+    sfit.Average: "data n_rows",
     sfit.power: "n probability alpha",
     sfit.rows_needed: "probability alpha power",
     sfit.show_versions: "",

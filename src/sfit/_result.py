@@ -48,7 +48,7 @@ class Settings:
     exhaustive: bool
     strict: bool
     seed: int | None = None
-    """Seed of the random draws; None if nothing was drawn."""
+    """Seed of permutations and background rows; None if nothing was drawn."""
     planned_alpha: float | None = None
     """The level of the run, if `SFITResult.at` decided at another."""
 

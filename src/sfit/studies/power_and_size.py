@@ -264,9 +264,7 @@ def _real(workers: Parallel, settings: Settings, name: str, tests: Mapping[str, 
     answers = workers(
         delayed(_decide_split)(name, settings.seed + one, tests) for one in range(splits)
     )
-    true = {
-        key: tuple(int(one[key][:, : -fits.N_ADDED].sum()) for one in answers) for key in tests
-    }
+    true = {key: tuple(int(one[key][:, : -fits.N_ADDED].sum()) for one in answers) for key in tests}
     noise = {
         key: tuple(int(one[key][:, -fits.N_ADDED :].sum()) for one in answers) for key in tests
     }
