@@ -118,7 +118,7 @@ class Sample:
         return Evaluation(
             rows=self.rows,
             predictions=SidePredictions(
-                self.view, self.features, structure if fast else None, computed
+                self.view, self.features, structure if fast else None, computed, tabulates=fast
             ),
             loss=self.loss,
             n_classes=0 if self.view.classes is None else len(self.view.classes),
