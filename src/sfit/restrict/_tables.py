@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfit._contrast import Reveal
+from sfit._contrast import Reveal, Side
 from sfit._features import Features
 from sfit.models import ModelView
 from sfit.restrict._direct import Memory, predict_directly
@@ -73,9 +73,9 @@ class Surface:
 
 def make_tables(
     view: ModelView, features: Features, tile: Tile, sides: Iterable[Reveal]
-) -> dict[Reveal, Restricted]:
+) -> dict[Side, Restricted]:
     """Tables of the sides that reveal one or two numeric columns with many values."""
-    tables: dict[Reveal, Restricted] = {}
+    tables: dict[Side, Restricted] = {}
     of_one: dict[Reveal, tuple[int, Array]] = {}
     for side in sides:
         columns = features.shown(side.shown)
@@ -88,7 +88,7 @@ def make_tables(
 
 def _curves(
     view: ModelView, features: Features, tile: Tile, of_side: dict[Reveal, tuple[int, Array]]
-) -> dict[Reveal, Restricted]:
+) -> dict[Side, Restricted]:
     """Tables of one column; the knots of all columns share the rows of one small tile."""
     if not of_side:
         return {}
@@ -100,7 +100,7 @@ def _curves(
     }
     small = _small_tile(tile, picked)
     predictions = dict(predict_directly(view, features, small, list(of_side), Memory()))
-    tables: dict[Reveal, Restricted] = {}
+    tables: dict[Side, Restricted] = {}
     for side, (column, rows) in of_side.items():
         predicted = predictions[side].by_row()[: len(rows)]
         values = predicted.reshape(len(rows), -1).astype(np.float64)
