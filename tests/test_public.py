@@ -12,6 +12,7 @@ PUBLIC = [
     "BetaChoice",
     "GateTest",
     "PartitionedResult",
+    "PermutationTest",
     "SFITResult",
     "SFITSelector",
     "SignTest",
@@ -40,7 +41,8 @@ ARGUMENTS = {
         "estimator X_train y_train X_test y_test features loss alpha correction test groups "
         "n_jobs progress checkpoint checkpoint_key"
     ),
-    sfit.SignTest: "interval validation validation_fraction random_model",
+    sfit.SignTest: "interval ties validation validation_fraction random_model",
+    sfit.PermutationTest: "n_permutations statistic",
     sfit.Average: "data n_rows",
     sfit.power: "n probability alpha",
     sfit.rows_needed: "probability alpha power",

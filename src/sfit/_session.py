@@ -24,6 +24,8 @@ class Session:
     """The file of the checkpoint, which may not be open yet."""
     warnings: list[str] = field(default_factory=list)
     """Each warning of the run once; the result repeats them."""
+    caveats: list[str] = field(default_factory=list)
+    """Sentences for the readers of the result."""
     stages: list[dict[str, Any]] = field(default_factory=list)
     """For each order and gate: its name, the route that predicted its sides, and the seconds."""
 

@@ -8,8 +8,10 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfit._set_tests import AnySetTest, PermutationSetTest
+
 if TYPE_CHECKING:
-    from sfit._result import SetTest, Settings, SFITResult
+    from sfit._result import Settings, SFITResult
 
 MOST_ROWS = 40
 """Sets per order that a summary lists; it counts the others."""
@@ -76,12 +78,12 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
-def by_order(result: SFITResult) -> list[list[SetTest]]:
+def by_order(result: SFITResult) -> list[list[AnySetTest]]:
     """The sets of each order: significant ones first, then by falling statistic."""
     return [
         sorted(
             (test for test in result.tests if test.order == order),
-            key=lambda test: (not test.significant, -test.statistic),
+            key=lambda test: (not test.significant, -test.estimate),
         )
         for order in sorted({test.order for test in result.tests})
     ]
@@ -108,7 +110,8 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
         ("Rows", f"{n:,}"),
         ("Loss", printable(s.loss)),
         ("alpha", number(s.alpha) + (f" (beta_max{level})" if level else "")),
-        ("beta", betas),
+        *([("beta", betas)] if betas else []),
+        *([("Seed", str(s.seed))] if s.seed is not None else []),
         ("Correction", s.correction or "none"),
         ("Interval", f"{s.interval}, coverage {_coverage_text(s.coverage)}"),
         ("Reference", printable(s.reference + ("" if s.averaged else f" ({s.reference_origin})"))),
@@ -150,25 +153,31 @@ def gate_lines(result: SFITResult) -> list[str]:
 def columns(result: SFITResult) -> tuple[str, ...]:
     """The column headings of the table."""
     p = "adj. p" if result.settings.correction else "p-value"
+    if result.is_permutation:
+        return ("order", "set", "over", "rise", "interval", p, "z", "moved", "")
     return ("order", "set", "over", "median", "interval", p, "n+", "beta_max", "")
 
 
-def cells(test: SetTest) -> tuple[str, ...]:
+def cells(test: AnySetTest) -> tuple[str, ...]:
     """One set as a row of the table."""
+    own = (
+        (number(test.z), f"{test.share_moved:.0%}")
+        if isinstance(test, PermutationSetTest)
+        else (str(test.n_positive), number(test.beta_max))
+    )
     return (
         str(test.order),
         ", ".join(map(printable, test.term)),
         ", ".join(map(printable, test.base)) or "-",
-        number(test.statistic),
+        number(test.estimate),
         f"[{number(test.ci_low)}, {number(test.ci_high)}]",
         p_text(test.p_adjusted),
-        str(test.n_positive),
-        number(test.beta_max),
+        *own,
         (stars(test.p_adjusted) or ".") if test.significant else "",
     )
 
 
-def first_sets(result: SFITResult) -> tuple[list[SetTest], list[str]]:
+def first_sets(result: SFITResult) -> tuple[list[AnySetTest], list[str]]:
     """The first sets of each order, and lines that count the rest."""
     listed_sets, left_out = [], []
     for family in by_order(result):

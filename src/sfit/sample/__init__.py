@@ -124,6 +124,7 @@ class Sample:
             n_classes=0 if self.view.classes is None else len(self.view.classes),
             unit=unit,
             noise=noise,
+            probe=(base.values, output) if self.features.reference.shape[0] == 1 else None,
         )
 
 

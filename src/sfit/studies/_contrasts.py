@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sfit._contrast import Contrast, Evidence, Question, Reveal, Term
+from sfit._contrast import Contrast, Question, Reveal, Term
 from sfit._feature_significance import feature_significance
 from sfit._measure import measure
 from sfit._result import SFITResult
 from sfit._session import Session
-from sfit._sign_test import SignStatistic
+from sfit._sign_test import SignEvidence, SignStatistic
 from sfit.sample import Sample
 
 
@@ -28,7 +28,7 @@ class Asker:
         self.features, self.n = sample.features, len(sample.rows)
         self.evaluation = sample.evaluation()
 
-    def ask(self, contrasts: Sequence[Contrast], alpha: float) -> list[Evidence]:
+    def ask(self, contrasts: Sequence[Contrast], alpha: float) -> list[SignEvidence]:
         """What all rows say about these contrasts; alpha is the level of `beta_max`."""
         questions = [Question(contrast, 0, self.n) for contrast in contrasts]
         statistic = SignStatistic(alpha)

@@ -9,6 +9,7 @@ import numpy as np
 
 import sfit
 from sfit._partners import interaction_scores
+from sfit._set_tests import sign_tests
 from sfit.sample import prepare
 from sfit.studies._contrasts import significance
 from sfit.studies._networks import Network, Recipe
@@ -154,7 +155,7 @@ def _row(scores: Any, name: str) -> Any:
 
 def _outcome(settings: Settings, module: Any, sample: Sample, rule: dict[str, Any]) -> Outcome:
     result = significance(module, sample.test, alpha=settings.alpha, max_order=2, **rule, **MASKING)
-    shown = {test.term: test for test in result.tests}
+    shown = {test.term: test for test in sign_tests(result.tests)}
     wanted = [(name,) for name in FEATURES] + list(TRUE_PAIRS)
     return Outcome(
         first=tuple(term[0] for term in result.significant[1]),
