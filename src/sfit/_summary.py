@@ -105,7 +105,6 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
     n = result.tests[0].n if result.tests else 0
     betas = ", ".join(number(beta) for beta in dict.fromkeys(s.beta))
     level = at_level(s)
-    averaged = s.reference.endswith("of the given data")
     return [
         ("Test", s.test),
         ("Rows", f"{n:,}"),
@@ -115,7 +114,7 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
         *([("Seed", str(s.seed))] if s.seed is not None else []),
         ("Correction", s.correction or "none"),
         ("Interval", f"{s.interval}, coverage {_coverage_text(s.coverage)}"),
-        ("Reference", printable(s.reference + ("" if averaged else f" ({s.reference_origin})"))),
+        ("Reference", printable(s.reference + ("" if s.averaged else f" ({s.reference_origin})"))),
         *([] if s.seed is None else [("Seed", str(s.seed))]),
     ]
 
