@@ -254,15 +254,17 @@ def _columns(result: SFITResult, tests: Sequence[AnySetTest]) -> list[Column]:
 
 def _effect_columns(tests: Sequence[AnySetTest]) -> list[Column]:
     """Mean losses and moved rows, which every test has."""
-    loss_decimals = decimals_for(test.loss_base for test in tests)
-    gain_decimals = decimals_for(test.gain for test in tests)
+    # The difference of the two losses must be visible in them.
+    decimals = max(
+        decimals_for(test.loss_base for test in tests), decimals_for(test.gain for test in tests)
+    )
     return [
         ORDER,
         TERM,
         BASE,
-        _attribute("loss_base", "Mean loss without", lambda v: fixed(v, loss_decimals)),
-        _attribute("loss_full", "Mean loss with", lambda v: fixed(v, loss_decimals)),
-        _attribute("gain", "Mean gain", lambda v: fixed(v, gain_decimals)),
+        _attribute("loss_base", "Mean loss without", lambda v: fixed(v, decimals)),
+        _attribute("loss_full", "Mean loss with", lambda v: fixed(v, decimals)),
+        _attribute("gain", "Mean gain", lambda v: fixed(v, decimals)),
         _attribute("share_moved", "Rows moved", share_text),
         _attribute("n_better", "Rows better", lambda v: f"{v:,}"),
         _attribute("n_worse", "Rows worse", lambda v: f"{v:,}"),
