@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -260,4 +261,5 @@ def _scored(evaluation: Evaluation, tile: Tile, asks: Sequence[Ask]) -> Iterator
         for position, part, losses in zip(positions, parts, base.against(full, parts), strict=True):
             rows = None if tile.part is None else tile.part == part
             question = asks[position].question
-            yield Scored(position, question, losses, tile.y, full, rows, tile.index)
+            ignored = partial(base.is_same, full)
+            yield Scored(position, question, losses, tile.y, full, rows, tile.index, ignored)

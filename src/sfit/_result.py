@@ -52,7 +52,7 @@ class Settings:
     ties: str | None = None
     """What the sign test does with rows whose prediction does not move; None: another test."""
     seed: int | None = None
-    """Seed of the random draws; None if nothing was drawn."""
+    """Seed of permutations and background rows; None if nothing was drawn."""
     planned_alpha: float | None = None
     """The level of the run, if `SFITResult.at` decided at another."""
 

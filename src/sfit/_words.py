@@ -240,8 +240,8 @@ SIGN = Words(
     closest=_sign_closest,
     reading=_sign_reading(
         "The model predicts every test row twice: with the set revealed on top of the features in "
-        "column Over, and without the set. Features not revealed are frozen at reference values "
-        "({reference})."
+        "column Over, and without the set. Features not revealed are hidden (reference: "
+        "{reference})."
     ),
 )
 
@@ -307,9 +307,9 @@ def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
         (
             "What is compared",
             "The model predicts every test row from the set alone; all other features are hidden "
-            f"at reference values ({settings.reference}). These predictions are compared with the "
-            "outcomes of their own rows, and then with outcomes of other rows, re-matched at "
-            "random many times. The null hypothesis: the set is independent of the outcome.",
+            f"(reference: {settings.reference}). These predictions are compared with the outcomes "
+            "of their own rows, and then with outcomes of other rows, re-matched at random many "
+            "times. The null hypothesis: the set is independent of the outcome.",
         ),
         (
             "Rise and interval",

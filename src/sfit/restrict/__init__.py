@@ -9,7 +9,7 @@ from sfit._contrast import Contrast, Reveal, Side
 from sfit._features import Features
 from sfit.exceptions import ModelError
 from sfit.models import Dense, ModelView, Trees
-from sfit.restrict._direct import Memory, predict_directly, rounding_noise
+from sfit.restrict._direct import Memory, cancelled_size, predict_directly, rounding_noise
 from sfit.restrict._prediction import Constant, Prediction, Restricted
 from sfit.restrict._route import Route, fast_route, without
 from sfit.restrict._verify import Precision, not_reproduced, repeats
@@ -21,6 +21,7 @@ __all__ = [
     "Prediction",
     "Restricted",
     "SidePredictions",
+    "cancelled_size",
     "fast_route",
     "rounding_noise",
 ]

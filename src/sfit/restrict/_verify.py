@@ -20,7 +20,8 @@ from sfit._features import Features
 from sfit.models import Dense, ModelView
 from sfit.restrict._direct import Memory, predict_directly
 from sfit.restrict._first_layer import make_updates
-from sfit.restrict._inputs import reference_of
+from sfit.restrict._inputs import inputs_of
+from sfit.restrict._mean_polyline import MeanOfPolylines
 from sfit.restrict._prediction import Restricted
 from sfit.restrict._relu import NEAR, Polyline
 from sfit.rows import Tile, reveal, take_rows
@@ -164,7 +165,7 @@ def _wrong(
     number = {side: k for k, side in enumerate(sides)}
     base, full = np.array([[number[side] for side in _sides(c)] for c in contrasts]).T
     ours = _stacked([functions[side](sample).by_row() for side in sides])
-    checked = _checked_sides(sides, len(sample) * features.reference.shape[1])
+    checked = _checked_sides(sides, len(sample) * features.reference.size)
     answers = dict(predict_directly(view, features, sample, checked, Memory()))
     theirs = _stacked([answers[side].by_row() for side in checked])
     if ours.shape[1:] != theirs.shape[1:]:
@@ -191,7 +192,7 @@ def _wrong(
         for k in np.flatnonzero(~wrong & _may_be_coarse(features, network, contrasts)).tolist():
             one, other = (functions[side](rows).by_row() for side in _sides(contrasts[k]))
             same = same_prediction(one, other, precision.unit, precision.noise)
-            line = cast(Polyline, functions[contrasts[k].full])
+            line = cast(Polyline | MeanOfPolylines, functions[contrasts[k].full])
             wrong[k] = _is_coarse(network, line, one, other, same)
     # If no row counts, as for an ignored feature, no row is near the threshold either.
     near = mean > NO_CROWD * precision.share * effects.min(axis=1)
@@ -214,14 +215,16 @@ def _may_be_coarse(features: Features, network: Dense, contrasts: Sequence[Contr
     gain = float(np.prod([np.abs(w).sum(axis=0).max() for w, *_ in later], dtype=np.float64))
     columns = [features.shown(_sides(c)[1].shown)[0] for c in contrasts]
     low, high = np.array([features.spans[column] for column in columns]).T
-    origin = np.asarray(features.reference[0, columns], dtype=np.float64)
+    origins = np.asarray(features.reference[:, columns], dtype=np.float64)
     with np.errstate(over="ignore"):
-        width = np.maximum(high, origin) - np.minimum(low, origin)
+        width = np.maximum(high, origins.max(axis=0)) - np.minimum(low, origins.min(axis=0))
         reach = width * np.abs(weights[columns]).max(axis=1).astype(np.float64) * gain
         return np.asarray(NEAR * reach > LOST)
 
 
-def _is_coarse(network: Dense, line: Polyline, base: Array, shown: Array, same: Array) -> bool:
+def _is_coarse(
+    network: Dense, line: Polyline | MeanOfPolylines, base: Array, shown: Array, same: Array
+) -> bool:
     """Whether a polyline rounds by more than a small share of what it moves some row.
 
     Probabilities are decided by raw outputs of size one, whatever larger ones there are.
@@ -268,8 +271,8 @@ def _agrees(
     sample = _sample(features, tile, with_ends=False)
     # Make sparse rows dense first: otherwise their columns would be extracted one by one.
     sample = replace(sample, X=reveal(features.reference, sample.X, columns, None))
-    reference = reference_of(network, features.reference[0])
-    [function] = make_updates(network, reference, [columns], np.dtype(float))
+    background = inputs_of(network, features.background(columns))
+    [function] = make_updates(network, background, [columns], np.dtype(float))
     answers = dict(predict_directly(view, features, sample, [Reveal(frozenset()), union], Memory()))
     ours = _stacked([function(sample).by_row()])
     base, theirs = (_stacked([prediction.by_row()]) for prediction in answers.values())
@@ -335,7 +338,7 @@ def _sample(features: Features, tile: Tile, *, with_ends: bool) -> Tile:
     dense = reveal(features.reference, rows.X, range(rows.X.shape[1]), None)
     ends = np.array(features.spans).T.astype(dense.dtype)
     # A column with infinite values has no polyline.
-    ends = np.where(np.isfinite(ends), ends, features.reference)
-    X = np.concatenate([features.reference, ends, dense])
+    ends = np.where(np.isfinite(ends), ends, features.reference[:1])
+    X = np.concatenate([features.reference[:1], ends, dense])
     row_ids = np.concatenate([[rows.number(0)] * 3, [rows.number(k) for k in range(len(rows))]])
     return Tile(tile.index, X, np.zeros(len(X)), None, row_ids)
