@@ -47,7 +47,7 @@ def show_result(result: SFITResult | PartitionedResult) -> None:
 
 def _show_one(result: SFITResult, console: Console) -> None:
     console.print(Text(_summary.headline(result), style="bold"))
-    facts = "; ".join(f"{name}: {value}" for name, value in _summary.facts(result)[1:])
+    facts = "; ".join(f"{name}: {value}" for name, value in _summary.facts(result))
     console.print(Text(facts, style="dim"))
     tests, left_out = _summary.first_sets(result)
     console.print(_table(result, tests, console))
