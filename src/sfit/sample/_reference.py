@@ -30,7 +30,8 @@ from sfit.rows import (
     select_columns,
     to_native,
 )
-from sfit.rows._ranges import centre_of
+from sfit.rows._survey import centre_of
+from sfit.rows._tiles import TILE_ROWS
 
 Array = npt.NDArray[Any]
 
@@ -97,15 +98,16 @@ def reference_row(
     labels: Sequence[str],
     origin: Sequence[int],
     centre: Centre | None = None,
+    tile_rows: int = TILE_ROWS,
 ) -> Table:
     """The row of the masked space at which hidden features are frozen.
 
     `table` holds the user's columns, `encoded` the masked space, and `origin` the original column
     behind each masked one. Named references are computed in the masked space. Values given by the
     user are in original units and are encoded like a row of the data. If the tables hold only some
-    of the rows, `centre` returns the centres over all of them.
+    of the rows, `centre` returns the centres over all of them. Means add up sums of `tile_rows`.
     """
-    centre_by = centre or partial(centre_of, encoded, view.categorical)
+    centre_by = centre or partial(centre_of, encoded, view.categorical, tile_rows=tile_rows)
     columns, given, how, trusted = range(encoded.shape[1]), {}, "mean", centre is not None
     if isinstance(reference, str):
         how = reference
@@ -122,7 +124,7 @@ def reference_row(
             }
     else:
         data = _encoded_reference(reference, view, labels)
-        centre_by, trusted = partial(centre_of, data, view.categorical), True
+        centre_by, trusted = partial(centre_of, data, view.categorical, tile_rows=tile_rows), True
         columns = range(data.shape[1])
     values = {c: given[c] if c in given else centre_by(how, c) for c in columns}
     return with_reference(encoded[:1], encoded, values, view.categorical, trusted=trusted)
