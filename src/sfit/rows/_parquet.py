@@ -18,11 +18,12 @@ import numpy.typing as npt
 from sfit.exceptions import ArgumentError, DataError, MissingDependencyError, SFITError
 from sfit.rows._identity import FileIdentity, Listing, check_footer, check_stamp, identify
 from sfit.rows._table import Table, as_table
-from sfit.rows._tiles import TILE_ROWS
 
 Array = npt.NDArray[Any]
 
-BUFFER_BYTES = 1 << 20
+BATCH_ROWS = 65_536
+"""Largest number of rows that are decoded at a time."""
+BUFFER_BYTES = 1 << 18
 """Bytes of a column that are read at a time: whoever needs half a row group reads half of it."""
 
 
@@ -148,7 +149,7 @@ def _read_file(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[Any]
             for at in blocks:
                 n_read = 0
                 for batch in parquet.iter_batches(
-                    batch_size=TILE_ROWS,
+                    batch_size=BATCH_ROWS,
                     row_groups=[at.row_group],
                     columns=stored,
                     use_threads=False,

@@ -26,8 +26,8 @@ from sfit.rows._tiles import TILE_ROWS, Tile, TileRun
 
 Array = npt.NDArray[Any]
 
-SHORT_RUN, LONG_RUN = 4, 8
-"""A run has 4 to 8 tiles, and starts where few rows are read in vain."""
+SHORT_RUN, LONG_RUN = 8, 16
+"""A run has 8 to 16 tiles, and starts where few rows are read in vain."""
 LONGEST_RUN = 64
 """A run may be as long as a row group, up to this number of tiles."""
 
