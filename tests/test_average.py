@@ -799,7 +799,7 @@ def test_predictions_do_not_grow_with_the_rows(model, counted):
         contrasts = [Contrast(side.shown, nothing, side) for side in sides]
         evaluation = sample.evaluation()
         counted.clear()
-        route, routed = evaluation.prepare(contrasts, pytest.fail)
+        route, routed = evaluation.prepare(contrasts, pytest.fail, tabulate=False)
         assert route in ("cells", "polyline")
         for tile in every_tile(sample.rows):
             for side in {side for contrast in routed for side in (contrast.base, contrast.full)}:
