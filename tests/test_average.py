@@ -430,6 +430,17 @@ def test_beta_is_chosen_with_the_same_background(boosted):
     assert drawn.n_models == 20
 
 
+def test_the_permutation_test_averages_the_same_predictions(boosted):
+    """To the bit for trees; the seed serves the draw of rows and the permutations."""
+    average = sfit.Average(numbers(0, 1_500)[0], n_rows=9)
+    options = {"test": "permutation", "max_order": 1, "beta": None, "random_state": 6}
+    fast = boosted.test(reference=average, **options)
+    assert fast == boosted.test(reference=average, fast=False, **options)
+    assert fast.settings.seed == 6
+    assert fast.settings.averaged
+    assert "x0" in fast.selected
+
+
 def test_a_selector(boosted):
     """The reference passes through scikit-learn's clone."""
     X, y = numbers(5, 1_000)

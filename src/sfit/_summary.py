@@ -115,7 +115,6 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
         ("Correction", s.correction or "none"),
         ("Interval", f"{s.interval}, coverage {_coverage_text(s.coverage)}"),
         ("Reference", printable(s.reference + ("" if s.averaged else f" ({s.reference_origin})"))),
-        *([] if s.seed is None else [("Seed", str(s.seed))]),
     ]
 
 
