@@ -31,6 +31,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
+from tiles import set_tiles
 
 import sfit
 from sfit._contrast import Contrast, Reveal
@@ -41,7 +42,7 @@ from sfit.restrict import _direct, _trees
 from sfit.restrict._cells import Cells, SparseCells
 from sfit.restrict._mean_polyline import make_mean_polylines
 from sfit.restrict._prediction import averaged
-from sfit.rows import _tiles, every_tile
+from sfit.rows import every_tile
 from sfit.sample import prepare
 
 N, K = 260, 7
@@ -489,7 +490,7 @@ STORED = {
 def test_memory_files_and_workers_give_the_same_bits(name, tmp_path, monkeypatch):
     """Several tiles, held in memory, read from files, in threads and in processes."""
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(_tiles, "TILE_ROWS", 64)
+    set_tiles(monkeypatch, 64)
     known = STORED[name]()
     rows = stored(known)
     rows.to_parquet(tmp_path / "rows.parquet", row_group_size=90)

@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from tiles import set_tiles
 
 import sfit
 from sfit._losses import LOSSES
@@ -87,7 +88,7 @@ def test_any_storage_and_any_workers_give_the_same_bits(
 ):
     """In memory, from Parquet, with one, two and four threads, and in other processes."""
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", tile_rows)
+    set_tiles(monkeypatch, tile_rows)
     model, train, X, y = classes
     rows = X.assign(part=np.where(X["a"] > 0, "high", "low"), y=y)
     rows[:600].to_parquet(tmp_path / "0.parquet", row_group_size=170)
@@ -122,7 +123,7 @@ def test_many_rows_are_shifted_within_blocks(regression, monkeypatch):
     def model(rows):
         return np.asarray(rows)[:, 0] + 0.1 * np.asarray(rows)[:, 1]
 
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 2_500)
+    set_tiles(monkeypatch, 2_500)
     options = {"test": "permutation", "reference": 0.0, "random_state": 0}
     one = sfit.feature_significance(model, X, y, **options)
     assert one.selected == ("a",)
@@ -139,7 +140,7 @@ def test_an_interrupted_run_resumes_to_the_same_bits(n, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
     y = X["a"] + rng.normal(size=n)
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", n // 20)
+    set_tiles(monkeypatch, n // 20)
     monkeypatch.setattr("sfit._permutation_test.RUNS_TOGETHER", 2)
     left = [10**9]
     asked = []
@@ -187,7 +188,7 @@ def test_a_checkpoint_stays_small(tmp_path, monkeypatch):
     model = LinearRegression().fit(X, y)
     sizes = []
     for tile_rows in (100, 2_000):
-        monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", tile_rows)
+        set_tiles(monkeypatch, tile_rows)
         path = tmp_path / f"{tile_rows}.sqlite"
         sfit.feature_significance(
             model, X, y, test="permutation", reference=0.0, random_state=0, checkpoint=path
@@ -318,7 +319,7 @@ def test_too_few_permutations_are_told(regression):
 
 def test_sorted_rows_are_told(monkeypatch):
     """Tiles of a sorted file hold little of the variance."""
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 100)
+    set_tiles(monkeypatch, 100)
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": np.sort(rng.normal(size=1_000))})
     y = X["a"] + 0.1 * rng.normal(size=1_000)

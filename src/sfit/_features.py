@@ -15,7 +15,7 @@ from sfit._arguments import is_iterable, shown
 from sfit._contrast import Term
 from sfit.exceptions import ArgumentError
 from sfit.rows import Table, column_of, column_values, identity, is_one_value
-from sfit.rows._ranges import is_one_number
+from sfit.rows._survey import is_one_number
 
 Array = npt.NDArray[Any]
 

@@ -161,6 +161,7 @@ class PermutationStatistic:
     seed: int = 0
 
     ordered: ClassVar[bool] = True
+    any_function: ClassVar[bool] = True
     conditional: ClassVar[bool] = False
     interval: ClassVar[str] = "asymptotic"
 

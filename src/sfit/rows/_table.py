@@ -274,6 +274,21 @@ def reveal(
     return block
 
 
+def mixed_rows(table: Table, picked: Mapping[int, Array]) -> Table:
+    """Rows that take each picked column from its own rows; other columns hold any value."""
+    m = len(next(iter(picked.values())))
+    block = take_rows(table, np.zeros(m, dtype=np.intp))
+    if is_frame(table):
+        columns = (table.get_column(column_name(table, position)) for position in picked)
+        return block.with_columns(
+            *(column[rows.tolist()] for column, rows in zip(columns, picked.values(), strict=True))
+        )
+    block = block.toarray() if sp.issparse(block) else block
+    for position, rows in picked.items():
+        block[:, position] = column_values(table, position)[rows]
+    return block
+
+
 def with_values(background: Table, at: Array, changes: Mapping[int, tuple[Array, Array]]) -> Table:
     """Background rows, numbered `at`, with some entries of some columns replaced."""
     if is_frame(background):

@@ -33,7 +33,8 @@ from sfit.rows import (
     take_rows,
     to_native,
 )
-from sfit.rows._ranges import centre_of
+from sfit.rows._survey import centre_of
+from sfit.rows._tiles import TILE_ROWS
 
 Array = npt.NDArray[Any]
 
@@ -110,15 +111,16 @@ def reference_rows(
     labels: Sequence[str],
     origin: Sequence[int],
     centre: Centre | None = None,
+    tile_rows: int = TILE_ROWS,
 ) -> Table:
     """The background rows of the masked space; one row, unless the reference is an average.
 
     `table` holds the user's columns, `encoded` the masked space, and `origin` the original column
     behind each masked one. Named references are computed in the masked space. Values given by the
     user are in original units and are encoded like rows of the data. If the tables hold only some
-    of the rows, `centre` returns the centres over all of them.
+    of the rows, `centre` returns the centres over all of them. Means add up sums of `tile_rows`.
     """
-    centre_by = centre or partial(centre_of, encoded, view.categorical)
+    centre_by = centre or partial(centre_of, encoded, view.categorical, tile_rows=tile_rows)
     columns, how, trusted = range(encoded.shape[1]), "mean", centre is not None
     given: dict[int, Values] = {}
     if isinstance(reference, str):
@@ -137,7 +139,7 @@ def reference_rows(
             }
     else:
         data = _encoded_reference(reference, view, labels)
-        centre_by, trusted = partial(centre_of, data, view.categorical), True
+        centre_by, trusted = partial(centre_of, data, view.categorical, tile_rows=tile_rows), True
         columns = range(data.shape[1])
     values = {c: given[c] if c in given else [centre_by(how, c)] for c in columns}
     return made_rows(encoded, values, view.categorical, trusted=trusted)

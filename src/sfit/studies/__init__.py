@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from sfit._arguments import check_choice, check_flag
+from sfit._for_studies import check_choice, check_flag
 from sfit.exceptions import DataError
 from sfit.studies import _page, _record
 

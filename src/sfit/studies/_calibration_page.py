@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfit.studies._page import new_figure, table
+from sfit.studies._page import joined, new_figure, table
 
 if TYPE_CHECKING:
     from sfit.studies.calibration import Result, Size
@@ -53,7 +53,16 @@ def figures(result: Result) -> dict[str, Any]:
 
 def page(result: Result) -> str:
     """Size, corrections, gates, coverage."""
-    heads = [f"beta = {beta:g}" for beta in result.betas]
+    sections = (_size, _why, _corrections, _gate, _intervals, _boundary)
+    return joined(*(section(result) for section in sections))
+
+
+def _heads(result: Result) -> list[str]:
+    return [f"beta = {beta:g}" for beta in result.betas]
+
+
+def _size(result: Result) -> str:
+    """Type I error of every model, at every beta."""
     return f"""
 The paper has no such study. What is exact is the sign test of H0: median(delta) <= 0, given the fitted
 model. A model that leans on noise can have a positive median on it, and then rejecting is right: the
@@ -71,7 +80,7 @@ A share of n tests has a Monte Carlo error of up to 0.5 / sqrt(n), {
 
 {
         table(
-            ("model", "tests", *heads, "smallest beta for 5 %"),
+            ("model", "tests", *_heads(result), "smallest beta for 5 %"),
             [
                 (
                     name,
@@ -89,7 +98,12 @@ A share of n tests has a Monte Carlo error of up to 0.5 / sqrt(n), {
 A model that does lean on noise is found out the more often, the more rows it is tested on: compare the two lines of
 the forest. Centred features are harmless even at beta = 0. Freezing features at 0 whose mean is 1 makes noise look useful, at
 every beta one would choose: take the reference from the training rows.
+"""
 
+
+def _why(result: Result) -> str:
+    """Why networks lean on noise."""
+    return f"""
 A network fitted to 500 rows leans on noise, and *how much depends on how long it was trained*: without beta
 {_networks_text(result, 0)}; at beta = 0.01
 {_networks_text(result, result.betas.index(0.01))}. All lengths start from the same
@@ -116,7 +130,13 @@ starts with all its kinks at zero, and at first moving *any* feature away from i
 output: the loss of most rows falls a little. Training on flattens that and evens it out, although the network fits
 its training rows ever more closely. So there is no *one* type I error of over-fitted networks, and beta = 0.01, which
 randomisation gives for the paper's network, is not enough for all of these.
+"""
 
+
+def _corrections(result: Result) -> str:
+    """False discoveries and power, with and without the correction."""
+    heads = _heads(result)
+    return f"""
 ## With Benjamini-Yekutieli
 
 Share of the fits with at least one false discovery, and of the true features found (X1, X2 of the linear
@@ -144,7 +164,11 @@ models; X1, X3 of section 3), without and with the correction:
 
 The correction guards against chance, not against a model that really uses noise: for the networks it changes
 little, where beta changes much.
+"""
 
+
+def _gate(result: Result) -> str:
+    return f"""
 ## The gate
 
 Share of the fits whose gate is open although everything but noise is revealed already (alpha = 0.05):
@@ -154,7 +178,12 @@ Share of the fits whose gate is open although everything but noise is revealed a
 The gate has no beta. Where the noise features make predictions worse it stays closed, more often than alpha
 asks for; where a model gains a trace from them, as the networks do, or where the reference is off, it
 opens. An open gate says that this model predicts better with all it has, not that a real feature is left.
+"""
 
+
+def _intervals(result: Result) -> str:
+    """Coverage by the binomial law, and observed."""
+    return f"""
 ## Intervals
 
 Coverage of the 95 % interval for the median of X1's differences (perfect model of section 3, beta = 0.01): by the
@@ -179,7 +208,11 @@ binomial law, and observed over simulated test sets.
 
 Both keep their promise. They differ at 37 values of n up to 5,000 (17, 44, 67, ...), where the paper's is one rank
 wider on each side; else they take the same ranks.
+"""
 
+
+def _boundary(result: Result) -> str:
+    return f"""
 ## The test at its boundary
 
 Where the median is exactly 0 the test rejects a little less often than alpha, because counts are whole numbers:

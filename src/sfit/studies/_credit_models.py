@@ -12,9 +12,8 @@ import pandas as pd
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import sfit
-from sfit._set_tests import sign_tests
+from sfit._for_studies import sign_tests
 from sfit.studies import _credit_data as data
-from sfit.studies._contrasts import significance
 from sfit.studies._networks import Network, train
 from sfit.studies._section3 import INTERCEPT
 
@@ -160,16 +159,19 @@ def examine(settings: Settings, split: Split, network: Network) -> dict[str, Any
     """Everything about a network but its refit."""
     model = _model(network)
     test = split.X.iloc[split.test], split.y[split.test]
+    orders: dict[str, dict[str, Any]] = {
+        "half": {"max_order": 2, "n_partners": settings.n_partners},
+        "mean": {},
+    }
     tests = {
-        name: significance(
+        name: sfit.feature_significance(
             model,
-            test,
+            *test,
             alpha=settings.alpha,
             beta=settings.beta,
-            max_order=2 if name == "half" else 1,
-            n_partners=settings.n_partners if name == "half" else None,
             reference=_reference(split, name),
             always_on=[INTERCEPT],
+            **orders[name],
         )
         for name in REFERENCES
     }
@@ -261,9 +263,10 @@ def boost(frame: pd.DataFrame, split: Split, settings: Settings) -> Trees | None
     ).fit(X.iloc[split.train], split.y[split.train])
     held_out, y = X.iloc[split.test], split.y[split.test]
     means = X.iloc[split.train].mean().to_dict()
-    late = significance(
+    late = sfit.feature_significance(
         model,
-        (held_out, y),
+        held_out,
+        y,
         alpha=settings.alpha,
         beta=settings.mean_beta,
         reference=means | dict.fromkeys(data.PAYMENTS, 1.0),

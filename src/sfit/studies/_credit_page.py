@@ -11,7 +11,7 @@ import numpy as np
 
 from sfit.studies import _credit_data as data
 from sfit.studies._credit_models import LATE, REFERENCES, Fit
-from sfit.studies._page import new_figure, spread, table, times
+from sfit.studies._page import joined, new_figure, spread, table, times
 
 if TYPE_CHECKING:
     from sfit.studies.credit import Result
@@ -118,39 +118,14 @@ def _variable_shares(result: Result) -> dict[str, dict[str, float]]:
 
 def page(result: Result) -> str:
     """Both tables, beta, the variables as wholes, parts of the rows, and LightGBM."""
-    n = len(_of(result, "A"))
-    counts = [_count_row(result, encoding, name) for encoding in "AB" for name in REFERENCES]
-    found = {(e, r): _found(result, e, r) for e in "AB" for r in REFERENCES}
-    table4 = [
-        (
-            name,
-            statistic,
-            *(
-                cell
-                for e in "AB"
-                for cell in (
-                    times(found[e, "half"][name], n),
-                    float(np.mean([fit.statistics["half"][name] for fit in _of(result, e)])),
-                )
-            ),
-            *(times(found[e, "mean"][name], n) for e in "AB"),
-        )
-        for name, statistic in PAPER.items()
-    ]
-    others = [
-        f"{name} ({found['A', 'half'][name]}, {found['B', 'half'][name]})"
-        for name, _ in (found["A", "half"] + found["B", "half"]).most_common()
-        if name not in PAPER
-    ][:12]
-    gates = sum(fit.gate_open for fit in result.fits)
-    paired = sum(fit.n_pairs > 0 for fit in result.fits)
-    boosted = (
-        f"LightGBM, on the 23 variables as they are, has an AUC of "
-        f"{spread([trees.performance.auc for trees in result.trees])} and a balanced accuracy of "
-        f"{spread([trees.performance.accuracy for trees in result.trees])}."
-        if result.trees
-        else "LightGBM is not installed: its columns are left out."
+    return joined(
+        _setting(result), _reference(result), _table4(result), _table5(result), _variables(result)
     )
+
+
+def _setting(result: Result) -> str:
+    """Data, networks and encodings."""
+    n = len(_of(result, "A"))
     return f"""
 30,000 card holders, 23 variables, {
         result.n_columns
@@ -166,7 +141,13 @@ Two readings of the data give 75 columns with the paper's names: in **A** {
         data.ENCODINGS["B"]
     } (PAY -2 and 0 with "pay duly", the rest with "others"). The paper does not say which it
 used, nor what it froze dummies at: "a number strictly greater than zero and strictly smaller than one".
+"""
 
+
+def _reference(result: Result) -> str:
+    """Which reference values give the paper's beta and its number of variables."""
+    counts = [_count_row(result, encoding, name) for encoding in "AB" for name in REFERENCES]
+    return f"""
 ## What must the reference have been?
 
 {
@@ -192,7 +173,37 @@ at 1/2 a value that no card holder has is taken away from all of them. **So thes
 significant against a reference that never occurs, by weights that were hardly trained**. They change from seed
 to seed, and so the overlap with the paper's 24 is only a little above chance. We recommend the means, or whole
 variables (below).
+"""
 
+
+def _table4(result: Result) -> str:
+    """The paper's 24 variables: how often each is found, and its statistic."""
+    n = len(_of(result, "A"))
+    found = {(e, r): _found(result, e, r) for e in "AB" for r in REFERENCES}
+    rows = [
+        (
+            name,
+            statistic,
+            *(
+                cell
+                for e in "AB"
+                for cell in (
+                    times(found[e, "half"][name], n),
+                    float(np.mean([fit.statistics["half"][name] for fit in _of(result, e)])),
+                )
+            ),
+            *(times(found[e, "mean"][name], n) for e in "AB"),
+        )
+        for name, statistic in PAPER.items()
+    ]
+    others = [
+        f"{name} ({found['A', 'half'][name]}, {found['B', 'half'][name]})"
+        for name, _ in (found["A", "half"] + found["B", "half"]).most_common()
+        if name not in PAPER
+    ][:12]
+    gates = sum(fit.gate_open for fit in result.fits)
+    paired = sum(fit.n_pairs > 0 for fit in result.fits)
+    return f"""
 ## Table 4
 
 beta = 0.05; how often each of the paper's 24 is found over {
@@ -211,7 +222,7 @@ beta = 0.05; how often each of the paper's 24 is found over {
                 "A, mean",
                 "B, mean",
             ),
-            table4,
+            rows,
         )
     }
 
@@ -223,7 +234,13 @@ The paper finds no second-order effect. Here the gate after first order was open
 {len(result.fits)} networks, and pairs were found in {
         paired
     } (beta = 0.05, the first partners by weights).
+"""
 
+
+def _table5(result: Result) -> str:
+    """The networks trained again on the selected columns."""
+    n = len(_of(result, "A"))
+    return f"""
 ## Table 5
 
 Trained again on what was significant only; mean (smallest to largest) over {n} seeds.
@@ -234,7 +251,7 @@ Trained again on what was significant only; mean (smallest to largest) over {n} 
             [
                 ("paper, all", 75, *(f"{table5[0]}" for table5 in (PAPER_AUC, PAPER_ACCURACY))),
                 ("paper, selected", 24, *(f"{t[1]}" for t in (PAPER_AUC, PAPER_ACCURACY))),
-                *(row for e in "AB" for row in _table5(result, e)),
+                *(row for e in "AB" for row in _table5_rows(result, e)),
             ],
         )
     }
@@ -254,7 +271,20 @@ only {spread(_falls(result, "A", "mean"))} and {
         spread(_falls(result, "B", "mean"))
     }. So if the paper's reference
 was near 1/2, as beta and the number of variables suggest, its Table 5 is as good as the best of our seeds.
+"""
 
+
+def _variables(result: Result) -> str:
+    """The 23 variables as groups, by part of the rows, and LightGBM."""
+    n = len(_of(result, "A"))
+    boosted = (
+        f"LightGBM, on the 23 variables as they are, has an AUC of "
+        f"{spread([trees.performance.auc for trees in result.trees])} and a balanced accuracy of "
+        f"{spread([trees.performance.accuracy for trees in result.trees])}."
+        if result.trees
+        else "LightGBM is not installed: its columns are left out."
+    )
+    return f"""
 ## The 23 variables as wholes, by class, by sex, and LightGBM
 
 `groups` reveals all dummies of a variable together; everything else is at its training mean, beta = 0.01.
@@ -274,7 +304,7 @@ class is significant for it, right or wrong for the others.
 """
 
 
-def _table5(result: Result, encoding: str) -> list[tuple[Any, ...]]:
+def _table5_rows(result: Result, encoding: str) -> list[tuple[Any, ...]]:
     fits = _of(result, encoding)
     words = {"half": "selected, dummies at 1/2, beta 0.05", "mean": "selected, means, beta 0.01"}
     rows = [("all", [result.n_columns] * len(fits), [fit.performance for fit in fits])] + [

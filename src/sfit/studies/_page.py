@@ -32,6 +32,11 @@ def written(value: Any) -> str:
     return str(value)
 
 
+def joined(*sections: str) -> str:
+    """Sections of a page, with one blank line between them."""
+    return "\n\n".join(section.strip() for section in sections)
+
+
 def interval(low: float, high: float) -> str:
     """An interval, to three significant digits."""
     return f"[{low:.3g}, {high:.3g}]"

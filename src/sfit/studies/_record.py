@@ -17,7 +17,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from sfit._versions import versions
+from sfit._for_studies import versions
 
 
 def record(study: str, settings: Any, result: Any, run: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,13 +13,18 @@ import pandas as pd
 from scipy.stats import binom
 
 import sfit
-from sfit._binomial import INTERVALS, p_value, ranks
-from sfit._contrast import Term, delta, relative_improvement
-from sfit._multiplicity import adjust
-from sfit.sample import Sample, prepare
+from sfit._for_studies import (
+    Contrasts,
+    Term,
+    adjust,
+    delta,
+    p_value,
+    ranks,
+    relative_improvement,
+    single,
+)
 from sfit.simulate import interactions, interactions_mean
 from sfit.studies._calibration_page import CURVE_BETAS, figures, page
-from sfit.studies._contrasts import Asker, single
 from sfit.studies._networks import Recipe, train
 
 Array = npt.NDArray[Any]
@@ -218,16 +223,16 @@ def _forests(settings: Settings) -> Iterator[Fitted]:
 def _size(settings: Settings, fits: Iterator[Fitted]) -> Size:
     false, true, thresholds, gates, moves = [], [], [], [], []
     for fit in fits:
-        problem = prepare(fit.model, fit.X, fit.y, reference=fit.reference)
-        names = problem.features.names
+        contrasts = Contrasts(fit.model, fit.X, fit.y, reference=fit.reference)
+        names = contrasts.sample.features.names
         noise = [place for place, name in enumerate(names) if name in fit.noise]
-        significant, limits, gate = _decisions(settings, problem, frozenset(noise))
+        significant, limits, gate = _decisions(settings, contrasts, frozenset(noise))
         alone = [0, 1 if "X3" in fit.noise else 2]
         false.append(significant[..., noise])
         true.append(significant[..., alone])
         thresholds += limits[noise].tolist()
         gates.append(gate)
-        moves.append(_moves(problem, fit, noise[0]))
+        moves.append(_moves(contrasts, fit, noise[0]))
     # Of (fits, plain or corrected, betas, features).
     rejected, found = np.mean(false, axis=(0, 3)), np.mean(true, axis=(0, 3))
     anywhere = np.any(false, axis=3).mean(axis=0)
@@ -253,30 +258,32 @@ def rejected_above(thresholds: Sequence[float]) -> tuple[float, ...]:
     return tuple(float(np.mean(np.asarray(thresholds) > beta)) for beta in CURVE_BETAS)
 
 
-def _decisions(settings: Settings, problem: Sample, noise: Term) -> tuple[Array, Array, bool]:
+def _decisions(settings: Settings, contrasts: Contrasts, noise: Term) -> tuple[Array, Array, bool]:
     """First-order SFIT at all betas, and the gate over everything but noise, in one pass.
 
     Whether each feature is significant, (plain or corrected, betas, features); its beta_max;
     whether the gate is open.
     """
-    asker, n_features = Asker(problem), len(problem.features.names)
+    features, n = contrasts.sample.features, len(contrasts.sample.rows)
+    n_features = len(features.names)
     singles = [single(feature, beta) for beta in settings.betas for feature in range(n_features)]
-    gate = asker.gate(problem.features.everything - noise)
-    evidence = asker.ask([*singles, gate], settings.alpha)
-    p_values = p_value([one.n_positive for one in evidence], len(problem.rows))
+    gate = contrasts.gate(features.everything - noise)
+    evidence = contrasts.evidence([*singles, gate], settings.alpha)
+    p_values = p_value([one.n_positive for one in evidence], n)
     plain = p_values[:-1].reshape(-1, n_features)
     corrected = [adjust(at, "fdr_by") for at in plain]
     limits = np.nan_to_num([one.beta_max for one in evidence[:n_features]])
     return np.array([plain, corrected]) < settings.alpha, limits, p_values[-1] < settings.alpha
 
 
-def _moves(problem: Sample, fit: Fitted, noise: int) -> tuple[float, float, float]:
+def _moves(contrasts: Contrasts, fit: Fitted, noise: int) -> tuple[float, float, float]:
     """What revealing a noise feature does to predictions: see `Size`."""
-    [column] = problem.features.columns[noise]
-    base = np.asarray(problem.features.reference, dtype=float)
+    view, features = contrasts.sample.view, contrasts.sample.features
+    [column] = features.columns[noise]
+    base = np.asarray(features.reference, dtype=float)
     revealed = np.tile(base, (len(fit.X), 1))
     revealed[:, column] = fit.X.to_numpy()[:, column]
-    at_base, *after = problem.view.predict(np.vstack([base, revealed])).ravel()
+    at_base, *after = view.predict(np.vstack([base, revealed])).ravel()
     move = np.array(after) - at_base
     return (
         float(np.mean(fit.y > at_base)),
@@ -294,7 +301,7 @@ def _coverages(settings: Settings) -> Iterator[Coverage]:
         draws = np.sort(
             differences(settings.coverage_draws * n, 0.01, rng).reshape(settings.coverage_draws, n)
         )
-        for kind in INTERVALS:
+        for kind in ("exact", "asymptotic"):
             level = ranks(n, settings.alpha, kind)
             low, high = draws[:, level.low - 1], draws[:, level.high - 1]
             law = binom.cdf(level.high - 1, n, 0.5) - binom.cdf(level.low - 1, n, 0.5)

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit import simulate
-from sfit._binomial import critical_count
-from sfit._contrast import relative_improvement
+from sfit._for_studies import critical_count, relative_improvement
 from sfit.studies._page import new_figure, table
 
 Array = npt.NDArray[Any]

@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 import sfit
-from sfit._binomial import p_value, ranks
-from sfit.studies._contrasts import significance
+from sfit._for_studies import p_value, ranks
 from sfit.studies._networks import Network, Recipe, import_torch, train
-from sfit.studies._page import interval, new_figure, spread, table, times
+from sfit.studies._page import interval, joined, new_figure, spread, table, times
 from sfit.studies._section3 import FEATURES, INTERCEPT, MASKING, Sample, Sizes, draw
 
 Array = npt.NDArray[Any]
@@ -165,8 +164,8 @@ def _predict(network: Network, X: Any) -> Array:
 
 
 def _sfit(network: Network, sample: Sample, settings: Settings) -> dict[str, Test]:
-    result = significance(
-        network.module(), sample.test, alpha=settings.alpha, beta=settings.beta, **MASKING
+    result = sfit.feature_significance(
+        network.module(), *sample.test, alpha=settings.alpha, beta=settings.beta, **MASKING
     )
     return {
         test.term[0]: Test(test.estimate, test.ci_low, test.ci_high, test.p_value, test.significant)
@@ -192,7 +191,7 @@ def _seconds(settings: Settings) -> Seconds:
     plain_beta = time.process_time() - started
 
     def ours() -> None:
-        significance(module, sample.test, beta=settings.beta, **MASKING)
+        sfit.feature_significance(module, *sample.test, beta=settings.beta, **MASKING)
 
     def our_beta() -> None:
         sfit.choose_beta(
@@ -314,8 +313,11 @@ def _bars(seconds: Seconds) -> dict[str, float]:
 
 def page(result: Result) -> str:
     """Table 2, the noise features, and the times."""
-    n, seconds = len(result.loco), result.seconds
-    refits, passes = 7 * seconds.refit, f"{seconds.plain_beta_passes:,}"
+    return joined(_table2(result), _times(result.seconds))
+
+
+def _table2(result: Result) -> str:
+    n = len(result.loco)
     rows = []
     for name in FEATURES:
         paper, low, high = PAPER[name]
@@ -334,13 +336,6 @@ def page(result: Result) -> str:
         )
     false_loco = sum(tests[name].significant for tests in result.loco for name in NOISE)
     false_sfit = sum(tests[name].significant for tests in result.sfit for name in NOISE)
-    ways = {
-        "the plain loop (Algorithm 1 as printed)": seconds.plain,
-        "`feature_significance`, gate included": seconds.fast,
-        "the plain loop, and beta by the paper's loop over its grid": seconds.plain
-        + seconds.plain_beta,
-        "`feature_significance` and `choose_beta`": seconds.fast + seconds.fast_beta,
-    }
     return f"""
 For each of {
         n
@@ -386,7 +381,19 @@ Our means are {
     } of the paper's for X1 to X5. With perfect models, the true regression function and that of
 the other features, the medians would be those of the fifth column: where the paper's one pair of
 networks and ours differ most (X2), ours is the nearer to it.
+"""
 
+
+def _times(seconds: Seconds) -> str:
+    refits, passes = 7 * seconds.refit, f"{seconds.plain_beta_passes:,}"
+    ways = {
+        "the plain loop (Algorithm 1 as printed)": seconds.plain,
+        "`feature_significance`, gate included": seconds.fast,
+        "the plain loop, and beta by the paper's loop over its grid": seconds.plain
+        + seconds.plain_beta,
+        "`feature_significance` and `choose_beta`": seconds.fast + seconds.fast_beta,
+    }
+    return f"""
 ## Time
 
 One training took {seconds.refit:.1f} s of the processor by itself, so that LOCO takes {

@@ -17,9 +17,8 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
-from sfit import loco_significance
+from sfit import feature_significance, loco_significance
 from sfit.simulate import correlated, interactions
-from sfit.studies._contrasts import significance
 from sfit.studies._page import new_figure, table, times
 
 Array = npt.NDArray[Any]
@@ -167,14 +166,21 @@ def _ranks_right(scores: Scores, true: set[str]) -> bool:
 
 
 def _sfit_first(task: Task) -> set[str]:
-    result = significance(task.model, task.test, alpha=task.settings.alpha, reference=task.train[0])
+    result = feature_significance(
+        task.model, *task.test, alpha=task.settings.alpha, reference=task.train[0]
+    )
     return set(result.selected)
 
 
 def _sfit_pairs(task: Task) -> set[str]:
-    asked = {"max_order": 2, "beta": (0.01, 0.001), "strict": True}
-    result = significance(
-        task.model, task.test, alpha=task.settings.alpha, reference=task.train[0], **asked
+    result = feature_significance(
+        task.model,
+        *task.test,
+        alpha=task.settings.alpha,
+        beta=(0.01, 0.001),
+        max_order=2,
+        reference=task.train[0],
+        strict=True,
     )
     return set(result.selected)
 

@@ -11,13 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from sfit._binomial import p_value
-from sfit._contrast import Term
-from sfit.sample import prepare
-from sfit.studies._contrasts import Asker, significance
-from sfit.studies._contrasts import over as contrast
+import sfit
+from sfit._for_studies import Contrasts, Term, p_value, term_over
 from sfit.studies._networks import Network, Recipe
-from sfit.studies._page import new_figure, spread, table
+from sfit.studies._page import joined, new_figure, spread, table
 from sfit.studies._section3 import (
     FEATURES,
     MASKING,
@@ -161,16 +158,16 @@ class Thresholds:
     """
 
     def __init__(self, network: Network, sample: Sample, settings: Settings) -> None:
-        self.asker = Asker(prepare(network.module(), *sample.test, **MASKING))
+        self.contrasts = Contrasts(network.module(), *sample.test, **MASKING)
         everything, nothing = range(len(FEATURES)), frozenset[int]()
         keys = [(nothing, frozenset({j})) for j in everything]
         for pair in combinations(everything, 2):
             keys += [(base, frozenset(pair)) for base in (nothing, *(frozenset({j}) for j in pair))]
-        contrasts = [contrast(base, term) for base, term in keys]
+        possible = [term_over(base, term) for base, term in keys]
         self.beta_max = {
             alpha: {
                 key: 0.0 if math.isnan(one.beta_max) else one.beta_max
-                for key, one in zip(keys, self.asker.ask(contrasts, alpha), strict=True)
+                for key, one in zip(keys, self.contrasts.evidence(possible, alpha), strict=True)
             }
             for alpha in settings.alphas
         }
@@ -200,7 +197,7 @@ class Thresholds:
     def gate(self, first: Term) -> float:
         """p-value of the gate after these features were found at first order."""
         if first not in self.gates:
-            [evidence] = self.asker.ask([self.asker.gate(first)], 0.05)
+            [evidence] = self.contrasts.evidence([self.contrasts.gate(first)], 0.05)
             self.gates[first] = float(p_value(evidence.n_positive, evidence.n))
         return self.gates[first]
 
@@ -209,9 +206,10 @@ def _against_rows(network: Network, sample: Sample, settings: Settings) -> list[
     """Names of the sets found with the first so many test rows."""
     module, (X, y) = network.module(), sample.test
     results = [
-        significance(
+        sfit.feature_significance(
             module,
-            (X[:n], y[:n]),
+            X[:n],
+            y[:n],
             beta=(settings.first_beta, settings.second_beta),
             max_order=2,
             **MASKING,
@@ -317,12 +315,11 @@ def _lines(ax: Any, values: Iterable[float], rates: Rates) -> None:
 
 def page(result: Result) -> str:
     """The three figures, their numbers, and what training together saved."""
-    at = [place for place, beta in enumerate(result.betas) if _is_power_of_ten(beta)]
-    betas = [f"{result.betas[place]:.0e}" for place in at]
-    wide, narrow = result.against_beta.values()
-    fixed_wide, fixed_narrow = result.against_second_beta.values()
-    strict_wide, strict_narrow = result.strict.values()
-    one, ten = result.alone_seconds, result.together_seconds
+    sections = (_setting, _against_beta, _sentences, _against_test_rows, _training)
+    return joined(*(section(result) for section in sections))
+
+
+def _setting(result: Result) -> str:
     return f"""
 {
         result.n_networks
@@ -336,7 +333,23 @@ significant pair other than (X1, X2), (X4, X5) and those of an X1 or X3 not foun
     }" that
 with such a pair of a noise feature, and S2 are the features found in pairs only. The paper prints these as figures only, so there are
 no numbers of its own to set beside; its sentences are checked below.
+"""
 
+
+def _powers_of_ten(result: Result) -> list[int]:
+    """Places of the betas that the tables have."""
+    logs = np.log10(result.betas)
+    return np.flatnonzero(np.isclose(logs, np.round(logs), rtol=0, atol=1e-9)).tolist()
+
+
+def _against_beta(result: Result) -> str:
+    """Figures 2.1 and 2.2, and their numbers."""
+    at = _powers_of_ten(result)
+    betas = [f"{result.betas[place]:.0e}" for place in at]
+    wide, narrow = result.against_beta.values()
+    fixed_wide, fixed_narrow = result.against_second_beta.values()
+    strict_wide, strict_narrow = result.strict.values()
+    return f"""
 ## Figures 2.1 and 2.2: against beta
 
 ![Figure 2.1](power-figure2-1.png)
@@ -366,7 +379,14 @@ of the networks at 0.001, where without it it is in {
             result.against_second_beta["0.05"], result, RIGHT, 0.001
         ):.0%}. The other pairs that are left join features that belong
 to S1 and S2 anyway.
+"""
 
+
+def _sentences(result: Result) -> str:
+    """What the paper says of these figures, checked."""
+    wide, narrow = result.against_beta.values()
+    smallest = result.betas[_powers_of_ten(result)[0]]
+    return f"""
 What the paper says of its figures, and ours:
 
 - *beta matters more than alpha.* {
@@ -380,10 +400,9 @@ What the paper says of its figures, and ours:
     }: at 0.01 X1 and
   X3 are found in {_least(result, 0.01):.0%} of the networks, any other feature in at most
   {_most(result, IN_PAIRS + NOISE, 0.01):.0%}. At {
-        betas[0]
-    } X2, X4 or X5, which act only in pairs, are found
-  in up to {_most(result, IN_PAIRS, result.betas[at[0]]):.0%}, and X6 and X7 in up to
-  {_most(result, NOISE, result.betas[at[0]]):.0%}: without beta the test finds what the networks
+        smallest:.0e} X2, X4 or X5, which act only in pairs, are found
+  in up to {_most(result, IN_PAIRS, smallest):.0%}, and X6 and X7 in up to
+  {_most(result, NOISE, smallest):.0%}: without beta the test finds what the networks
   picked up by accident, as the paper says.
 - *Second order wants a smaller beta, about 0.001.* At 0.01 (X1, X2) is found in
   {_share(wide, result, "X1+X2", 0.01):.0%} and (X4, X5) in {
@@ -401,7 +420,12 @@ What the paper says of its figures, and ours:
         ):.0%}, and (X1, X2) and (X4, X5) are still found in
   {_share(result.strict["0.05"], result, "X1+X2", 0.001):.0%} and {
         _share(result.strict["0.05"], result, "X4+X5", 0.001):.0%}.
+"""
 
+
+def _against_test_rows(result: Result) -> str:
+    """Figure 3, and its numbers."""
+    return f"""
 ## Figure 3: against the number of test rows
 
 ![Figure 3](power-figure3.png)
@@ -420,7 +444,13 @@ The paper recommends a couple of thousand rows and sees no gain beyond. So it is
 gain from 2,000 to 10,000 rows. "{OTHER}" does not go away with more rows: these are improvements
 that the networks really make, too small to matter; `strict=True` removes those with noise, a larger beta all of
 them. X2, X4 and X5 to X7 alone lie on the zero line.
+"""
 
+
+def _training(result: Result) -> str:
+    """What training together saved."""
+    one, ten = result.alone_seconds, result.together_seconds
+    return f"""
 ## Training together
 
 An epoch of one network alone took {one:.2f} s of the processor, and {
@@ -431,10 +461,6 @@ that is {sum(result.epochs) * ten:,.0f} s instead of {
         sum(result.epochs) * one:,.0f} s. By the clock training took {
         result.training_seconds:,.0f} s, other work on the machine included.
 """
-
-
-def _is_power_of_ten(beta: float) -> bool:
-    return math.isclose(math.log10(beta), round(math.log10(beta)), abs_tol=1e-9)
 
 
 def _both(wide: Rates, narrow: Rates, at: Sequence[int]) -> list[list[str]]:

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 
 import sfit
-from sfit._partners import interaction_scores
-from sfit._set_tests import sign_tests
-from sfit.sample import prepare
-from sfit.studies._contrasts import significance
+from sfit._for_studies import Contrasts, sign_tests
 from sfit.studies._networks import Network, Recipe
-from sfit.studies._page import interval, new_figure, spread, table, times
+from sfit.studies._page import interval, joined, new_figure, spread, table, times
 from sfit.studies._section3 import FEATURES, MASKING, TRUE_FIRST, TRUE_PAIRS, Sample, Sizes
 from sfit.studies._section3 import fit_in_turns as fit
 
@@ -129,8 +126,7 @@ def _examine(settings: Settings, sample: Sample, network: Network) -> Seed:
         **MASKING,
     )
     on_grid = [beta for beta in settings.grid if beta >= choice.beta]
-    problem = prepare(module, *sample.test, **MASKING)
-    scores = interaction_scores(problem.view.structure, problem.features)
+    scores = Contrasts(module, *sample.test, **MASKING).interaction_scores()
     assert scores is not None  # noqa: S101 - a chain of ReLU layers has a structure
     ranks = {
         name: 1 + int(np.sum(_row(scores, name) > _row(scores, name)[FEATURES.index(partner)]))
@@ -154,7 +150,9 @@ def _row(scores: Any, name: str) -> Any:
 
 
 def _outcome(settings: Settings, module: Any, sample: Sample, rule: dict[str, Any]) -> Outcome:
-    result = significance(module, sample.test, alpha=settings.alpha, max_order=2, **rule, **MASKING)
+    result = sfit.feature_significance(
+        module, *sample.test, alpha=settings.alpha, max_order=2, **(rule | MASKING)
+    )
     shown = {test.term: test for test in sign_tests(result.tests)}
     wanted = [(name,) for name in FEATURES] + list(TRUE_PAIRS)
     return Outcome(
@@ -219,14 +217,30 @@ def figures(result: Result) -> dict[str, Any]:
 
 def page(result: Result) -> str:
     """Table 1, what was found, the gates, beta, and the partners."""
-    networks, n = result.networks, len(result.networks)
+    return joined(
+        _setting(result), _table1(result), _findings(result), _betas(result), _weights(result)
+    )
+
+
+def _setting(result: Result) -> str:
+    networks = result.networks
+    return f"""
+The paper trains one network on 100,000 rows of `Y = 3 + 4 X1 + X1 X2 + 3 X3^2 + 2 X4 X5 + e` and tests
+it on 10,000. Here are {len(networks)} networks, each with rows, first weights and order of training of its own;
+they stopped after {spread([network.epochs for network in networks])} epochs at a mean squared
+validation error of {spread([network.validation_loss for network in networks])}.
+"""
+
+
+def _table1_rows(result: Result) -> list[tuple[Any, ...]]:
+    n = len(result.networks)
     paper_rule, advice = (result_of(result, name) for name in ("0.01, 0.01", "0.01, 0.001"))
-    first_page = []
+    rows = []
     for term, (statistic, low, high) in PAPER.items():
         key = "+".join(term)
         own = [outcome.sets[key] for outcome in paper_rule if key in outcome.sets]
         finer = [outcome.sets[key] for outcome in advice if key in outcome.sets]
-        first_page.append(
+        rows.append(
             (
                 f"({', '.join(term)})" if len(term) > 1 else term[0],
                 statistic,
@@ -239,6 +253,12 @@ def page(result: Result) -> str:
                 times(sum(one.significant for one in finer), n),
             )
         )
+    return rows
+
+
+def _table1(result: Result) -> str:
+    """The statistics of Table 1 over all networks, and what the perfect model would find."""
+    n, paper_rule = len(result.networks), result_of(result, "0.01, 0.01")
     noise = [
         outcome.sets[name].statistic
         for outcome in paper_rule
@@ -249,21 +269,7 @@ def page(result: Result) -> str:
         for outcome in paper_rule
         for name in ("X2", "X4", "X5", "X6", "X7")
     )
-    others = [
-        (pair, outcome) for outcome in advice for pair in outcome.pairs if pair not in TRUE_PAIRS
-    ]
-    tiny = sum(
-        any(outcome.sets[name].beta_max > 0.001 for name in pair if name not in outcome.first)
-        for pair, outcome in others
-    )
-    betas = [f"{network.beta_on_grid:.0e}" for network in networks]
-    chosen = ", ".join(f"{beta}: {times(betas.count(beta), n)}" for beta in sorted(set(betas)))
     return f"""
-The paper trains one network on 100,000 rows of `Y = 3 + 4 X1 + X1 X2 + 3 X3^2 + 2 X4 X5 + e` and tests
-it on 10,000. Here are {n} networks, each with rows, first weights and order of training of its own;
-they stopped after {spread([network.epochs for network in networks])} epochs at a mean squared
-validation error of {spread([network.validation_loss for network in networks])}.
-
 ## Table 1
 
 Median of the differences at alpha = 0.05, mean (smallest to largest) over {
@@ -285,7 +291,7 @@ significant: at beta = 0.01 for both orders (the paper; interval and perfect mod
                 "ours at (0.01, 0.001)",
                 "found at (0.01, 0.001)",
             ),
-            first_page,
+            _table1_rows(result),
         )
     }
 
@@ -307,7 +313,20 @@ ours are {_gap(result, "X1")}, {_gap(result, "X3")}, {_gap(result, "X1+X2")} and
         _gap(result, "X4+X5")
     } of the
 paper's, in the order of the table; the networks differ among themselves by more than that.
+"""
 
+
+def _findings(result: Result) -> str:
+    """How often each rule finds the true sets, others, and open gates."""
+    advice = result_of(result, "0.01, 0.001")
+    others = [
+        (pair, outcome) for outcome in advice for pair in outcome.pairs if pair not in TRUE_PAIRS
+    ]
+    tiny = sum(
+        any(outcome.sets[name].beta_max > 0.001 for name in pair if name not in outcome.first)
+        for pair, outcome in others
+    )
+    return f"""
 ## What was found
 
 {
@@ -336,14 +355,28 @@ it anyway. At (0.01, 0.001) there are {len(others)} other pairs in all; in {
 at beta = 0.001, so that the pair does as well. `strict=True` asks a pair to improve on each of its
 members too, and leaves no noise feature in a pair. Where the last gate is open, pairs were missed and the program
 says that there is more to find.
+"""
 
+
+def _betas(result: Result) -> str:
+    """Smallest sufficient beta by randomisation, on the paper's grid and exactly."""
+    networks, n = result.networks, len(result.networks)
+    betas = [f"{network.beta_on_grid:.0e}" for network in networks]
+    chosen = ", ".join(f"{beta}: {times(betas.count(beta), n)}" for beta in sorted(set(betas)))
+    return f"""
 ## beta by randomisation
 
 The paper finds 1e-2 on the grid 1e-6 ... 1e-1 with 20 random models. Ours: {
         chosen
     }. The exact smallest
 sufficient beta is {spread([network.beta_exact for network in networks])}.
+"""
 
+
+def _weights(result: Result) -> str:
+    """Figure 1, and the place of the true partners."""
+    n = len(result.networks)
+    return f"""
 ## The matrix of absolute weights (Figure 1)
 
 ![Matrix of absolute weights](simulation-weights.png)
