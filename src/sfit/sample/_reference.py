@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -335,15 +336,15 @@ def _observed(table: Table, position: int, name: str, values: Sequence[Any], tru
         # A category that does not occur in these rows, though the model may have seen it.
         if all(pd.isna(v) or v in native.dtype.categories for v in values):
             return _made(series, values)
-    elif trusted and series.dtype == nw.String and isinstance(value, str):
-        if isinstance(native, pd.Series):
-            return _made(series, values)
-        words = [None if pd.isna(v) else v for v in values]
-        return nw.new_series(series.name, words, series.dtype, backend=table.implementation)
-    elif series.dtype == nw.Boolean and all(v in (0, 1) for v in values):
+        raise DataError(
+            f"reference for column {name!r} must be one of its categories in X; got {value!r}. Add "
+            "it with X[column].cat.add_categories."
+        )
+    if series.dtype == nw.Boolean and all(v in (0, 1) for v in values):
         return series[[0] * len(values)].scatter(range(len(values)), list(map(bool, values)))
-    elif trusted and isinstance(native, pd.Series) and series.dtype == nw.Object:
-        return _made(series, values)
+    if trusted and series.dtype != nw.Boolean:
+        with suppress(Exception):  # raised by the frame's library, for values of another type
+            return _made(series, values)
     raise DataError(
         f"reference for column {name!r} must be one of the values that occur in X; got {value!r}."
     )
@@ -359,7 +360,19 @@ def _row_with(column: Array, value: Any) -> int | None:
 
 
 def _made(series: Any, values: Sequence[Any]) -> Any:
-    """A pandas column of the same dtype with other values."""
+    """A column of the same type with other values."""
     native = series.to_native()
-    made = pd.Series(list(values), name=native.name, dtype=native.dtype)
-    return nw.from_native(made, series_only=True)
+    if isinstance(native, pd.Series):
+        of_pandas = pd.Series(list(values), name=native.name, dtype=native.dtype)
+        return nw.from_native(of_pandas, series_only=True)
+    present = [None if pd.isna(value) else value for value in values]
+    if hasattr(native, "combine_chunks"):
+        import pyarrow as pa
+
+        # Blocks are concatenated, for which a string must not become a large one.
+        array = pa.chunked_array([pa.array(present).cast(native.type)])
+        return nw.from_native(array, series_only=True).alias(series.name)
+    words = series.dtype in (nw.Categorical, nw.Enum)
+    dtype = nw.String() if words else series.dtype
+    made = nw.new_series(series.name, present, dtype, backend=series.implementation)
+    return made.cast(series.dtype)
