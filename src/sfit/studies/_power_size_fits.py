@@ -48,7 +48,9 @@ MODELS: dict[str, Callable[[int], Any]] = {
     # By default a leaf holds 20 rows: as many as have the dummy.
     "LightGBM": lambda seed: lightgbm(seed, min_child_samples=5),
     "forest": lambda seed: RandomForestRegressor(n_estimators=100, random_state=seed),
-    "network": lambda seed: MLPRegressor(hidden_layer_sizes=(50, 25), max_iter=200, random_state=seed),
+    "network": lambda seed: MLPRegressor(
+        hidden_layer_sizes=(50, 25), max_iter=200, random_state=seed
+    ),
 }
 NEEDS_LIGHTGBM = ("LightGBM", "breast cancer, LightGBM", "UCI credit, LightGBM")
 
@@ -149,6 +151,4 @@ def split(name: str, seed: int) -> Task:
     test, train = np.split(order, [int(data.test_share * len(X))])
     rows = X[train], y[train]
     model = data.model(seed).fit(*rows)
-    return Task(
-        model, X[test], y[test], data.loss, rows[0], seed, train=rows, correction="fdr_by"
-    )
+    return Task(model, X[test], y[test], data.loss, rows[0], seed, train=rows, correction="fdr_by")
