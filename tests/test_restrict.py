@@ -650,7 +650,7 @@ def test_an_ignored_feature_never_counts_beside_a_given_one():
         result = sfit.feature_significance(
             net, X.astype(np.float32), rng.normal(size=10_000), beta=0.0, given=["x0"]
         )
-        assert result.run["stages"][0]["route"] == "update"
+        assert "update" in result.run["stages"][0]["route"]
         [ignored] = [test for test in result.tests if test.term == ("x1",)]
         assert ignored.n_positive == 0
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfit import exceptions, models, simulate
+    from sfit._average import Average
     from sfit._beta import choose_beta
     from sfit._binomial import power, rows_needed
     from sfit._feature_significance import feature_significance
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Average",
     "BetaChoice",
     "GateTest",
     "PartitionedResult",
@@ -41,6 +43,7 @@ __all__ = [
 # Where each name lives; modules live in files of their own name. Imported on first use, so
 # `sfit --help` and a misspelt option need not wait for SciPy, scikit-learn and pandas.
 _HOMES = {
+    "Average": "_average",
     "BetaChoice": "_result",
     "GateTest": "_set_tests",
     "PartitionedResult": "_partitioned",

@@ -92,7 +92,7 @@ def choose_beta(
     checkpoint, checkpoint_key : as in `feature_significance`
         SQLite file from which an interrupted run resumes.
     random_state : int or Generator, optional
-        Seed of the random models; the result records it.
+        Seed of the random models, and of the rows that an `Average` draws; the result records it.
 
     Returns
     -------
@@ -120,7 +120,8 @@ def choose_beta(
     request = BetaRequest.checked(**locals())
     session = Session.of(request)
     warn_of_order(X, y, "y")
-    sample = prepare(model, X, y, **request.subject)
+    seed = session.seed(request.random_state)
+    sample = prepare(model, X, y, seed=seed, **request.subject)
     stored = opened_for(checkpoint, checkpoint_key, request.identity(), sample)
     with stored as session.checkpoint:
         return choose_on(sample, request, session)

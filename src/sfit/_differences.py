@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit._contrast import Contrast, Losses, same_prediction
+from sfit._diagnostics import base_is_far
 from sfit._losses import Loss
 from sfit.restrict import Precision, Prediction, SidePredictions
 from sfit.rows import Rows, Tile
@@ -38,13 +39,26 @@ class Evaluation:
     """Variation of a prediction from the model's own arithmetic; see `rounding_noise`."""
     nonnegative: bool = False
     """Whether negative losses are refused even at beta = 0."""
+    probe: tuple[Array, Array] | None = None
+    """Predictions of some rows, with nothing and with everything revealed."""
+
+    def caveats(self) -> list[str]:
+        """Sentences about a base prediction that is far from the predictions of the rows."""
+        if self.probe is None:
+            return []
+        base, predictions = (values.reshape(len(values), -1) for values in self.probe)
+        text = base_is_far(base[0], predictions)
+        return [] if text is None else [text]
 
     def prepare(
-        self, contrasts: Sequence[Contrast], warn: Callable[[str], None]
+        self, contrasts: Sequence[Contrast], warn: Callable[[str], None], tabulate: bool
     ) -> tuple[str, list[Contrast]]:
-        """Choose the route of some contrasts; return its name and the contrasts it predicts."""
+        """Choose the route of some contrasts; return its name and the contrasts it predicts.
+
+        `tabulate`: whether any function of the revealed values will do.
+        """
         precision = Precision(self.unit, self.noise, len(self.rows))
-        return self.predictions.prepare(contrasts, self.rows.first, precision, warn)
+        return self.predictions.prepare(contrasts, self.rows.first, precision, warn, tabulate)
 
 
 class Base:
@@ -88,6 +102,12 @@ class Base:
             moved = Prediction(~same, full.codes, full.n_rows).by_row()
         by_row = Prediction(values, full.codes, full.n_rows).by_row()
         return Losses(self._base_losses, self._loss(by_row), None, moved)
+
+    def is_same(self, full: Prediction) -> bool:
+        """Whether the full side equals the base everywhere, but for rounding."""
+        if self.prediction.is_constant:
+            return bool(self._same(self.prediction.values, full.values).all())
+        return bool(self._same(self._predicted, full.by_row()).all())
 
     @cached_property
     def _predicted(self) -> Array:

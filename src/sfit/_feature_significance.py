@@ -138,11 +138,11 @@ def feature_significance(
         together no longer improve on those found.
     correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, default=None
         Multiple-testing correction, applied within each order.
-    reference : str, number, mapping, row or data set, default="mean"
+    reference : str, number, mapping, row, data set or Average, default="mean"
         The values at which features are frozen: the `"mean"`, `"median"` or `"mode"` of the rows,
         one number, a mapping from column to value (other columns: mean), one value per column, or
         a data set whose means are used, ideally the training set. Non-numeric columns use their
-        mode.
+        mode. An `Average` hides features differently: it averages predictions over background rows.
     groups : mapping, optional
         Maps a name to the columns revealed together, such as the dummies of one category.
     always_on : sequence of names, default=()
@@ -181,8 +181,8 @@ def feature_significance(
         later run cannot recognise them: callables, and models that contain a class or function
         from outside installed packages. The error names the cause.
     random_state : int or Generator, optional
-        Seed for the permutations and for `beta="auto"`. By default, a seed is drawn and stored in
-        the result.
+        Seed for the permutations, for `beta="auto"` and for the rows that an `Average` draws. By
+        default, a seed is drawn; the result records it.
 
     Returns
     -------
@@ -225,7 +225,8 @@ def feature_significance(
     session.warn(*request.warnings())
     warn_of_order(X, y, "y")
     warn_of_order(X, by, "by")
-    sample = prepare(model, X, y, by=by, **request.subject)
+    seed = session.seed(request.random_state)
+    sample = prepare(model, X, y, by=by, seed=seed, **request.subject)
     candidates = check_partners(partners, sample.features.names)
     design = design_of(request, sample, candidates)
     validation = validation_of(request, sample, model)
@@ -233,18 +234,20 @@ def feature_significance(
     identity = request.identity() | chosen
     stored = opened_for(checkpoint, checkpoint_key, identity, sample, validation)
     with stored as session.checkpoint:
+        if sample.seed is not None or request.test.random:
+            seed = session.seed(request.random_state)  # stored: a resumed run draws the same
         choice = None
         if request.betas is None and isinstance(request.test, SignTest):
             choice, sample = choose_for(request, request.test, sample, validation, session)
             design = replace(design, betas=(choice.beta,) * request.max_order)
         if request.test.random:
-            seed = session.seed(request.random_state)
             design = replace(design, statistic=replace(statistic_of(request, sample), seed=seed))
         sizes = sample.rows.sizes()
         session.warn(*(text for n in sizes for text in design.statistic.too_few(n)))
         evaluation = sample.evaluation(request.fast, session.warn)
         answer = partial(measure, evaluation, statistic=design.statistic, session=session)
         outcomes = follow(design, sizes, answer, session.warn)
+        session.caveats += evaluation.caveats()
     results = report(request, sample, design, outcomes, choice, session)
     if by is None:
         return results[0]
@@ -291,7 +294,6 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         statistic=statistic_of(request, sample),
         given=frozenset(given),
         rest=request.given_rest,
-        alpha=request.alpha,
         betas=request.betas or (),
         max_order=request.max_order,
         correction=request.correction,
@@ -307,7 +309,7 @@ def validation_of(request: Request, sample: Sample, model: Any) -> Sample | None
         return None
     pair = check_validation(request.test.validation)
     warn_of_order(*pair, "validation[1]", "validation[0]")
-    subject = request.subject | {"features": sample.asked["features"]}
+    subject = request.subject | {name: sample.asked[name] for name in ("features", "reference")}
     try:
         validation = prepare(model, *pair, **subject)
     except (ArgumentError, DataError) as error:
@@ -331,11 +333,16 @@ def report(
 ) -> list[SFITResult]:
     """The frozen result of each part of the rows."""
     features, statistic = sample.features, design.statistic
-    general = list(sample.caveats)
+    general = [*sample.caveats, *session.caveats]
     if request.correction is not None and request.max_order > 1:
         general.append(
             "which sets are tested at order 2 and above depends on earlier decisions on the same "
             "rows; at these orders the correction is valid only conditionally on those decisions."
+        )
+    if not statistic.conditional and request.max_order > 1:
+        general.append(
+            "sets that contain a feature already found were not tested: the permutation test "
+            "cannot test a set over features that are already revealed."
         )
     # Settings with the name of a request field store its checked value.
     names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
@@ -343,15 +350,16 @@ def report(
         "test": statistic.name,
         "loss": sample.loss.name,
         "beta": design.betas if isinstance(request.test, SignTest) else (),
-        "seed": getattr(statistic, "seed", None),
         "interval": statistic.interval,
-        "reference": describe_reference(request.reference),
+        "reference": describe_reference(sample.asked["reference"]),
         "reference_origin": features.origin,
+        "seed": statistic.seed if isinstance(statistic, PermutationStatistic) else sample.seed,
         "space": features.space,
         "given": ("rest",) if design.rest else features.named(design.given),
         "always_on": sample.always_on,
         "partners": request.partners if isinstance(request.partners, str) else "given",
     }
+    given = design.rest or bool(design.given)
     results, run = [], session.run()
     for (tests, gates), evidence in outcomes:
         n = evidence[0].n
@@ -363,7 +371,7 @@ def report(
                 gates=tuple(gates),
                 feature_names=features.named(design.tested),
                 settings=Settings(**settings, coverage=statistic.coverage(n)),
-                caveats=(*general, *few, *stuck),
+                caveats=(*general, *few, *stuck, *statistic.diagnose(tests, gates, given)),
                 beta_choice=choice,
                 run=run,
             )

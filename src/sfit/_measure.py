@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -55,7 +56,8 @@ def measure(
     """Answer all questions in one pass over the tiles, or more if a pass is inconclusive."""
     started = time.perf_counter()
     _keep_memory()
-    route, routed = evaluation.prepare([q.contrast for q in questions], session.warn)
+    contrasts = [question.contrast for question in questions]
+    route, routed = evaluation.prepare(contrasts, session.warn, statistic.any_function)
     asks = [Ask(question, contrast) for question, contrast in zip(questions, routed, strict=True)]
     evidence: dict[int, Any] = {}
     for batch in _batches(questions, statistic):
@@ -260,4 +262,5 @@ def _scored(evaluation: Evaluation, tile: Tile, asks: Sequence[Ask]) -> Iterator
         for position, part, losses in zip(positions, parts, base.against(full, parts), strict=True):
             rows = None if tile.part is None else tile.part == part
             question = asks[position].question
-            yield Scored(position, question, losses, tile.y, full, rows, tile.index)
+            ignored = partial(base.is_same, full)
+            yield Scored(position, question, losses, tile.y, full, rows, tile.index, ignored)

@@ -7,7 +7,7 @@ per re-matching; added up over the tiles, they give the statistic and its permut
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, exp, fsum, sqrt
 from typing import Any, ClassVar, NamedTuple
@@ -21,13 +21,14 @@ from sfit import _packed
 from sfit._arguments import check_choice, check_whole
 from sfit._bilinear import PRODUCTS, columns, indicators, log_probabilities
 from sfit._contrast import Contrast, Evidence, Question
+from sfit._diagnostics import named
 from sfit._effects import EffectTally, conclude, describe
 from sfit._effects import merge as merge_effects
 from sfit._losses import Loss
 from sfit._multiplicity import smallest_threshold
 from sfit._permutations import FREE_ROWS, TERMS_TOGETHER, ProductSums, Rematchings
 from sfit._rise import Rise, is_sampled, rise
-from sfit._set_tests import PermutationSetTest
+from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
 from sfit._statistic import Scored, consecutive_rounds
 
 Array = npt.NDArray[Any]
@@ -160,6 +161,7 @@ class PermutationStatistic:
     seed: int = 0
 
     ordered: ClassVar[bool] = True
+    any_function: ClassVar[bool] = True
     conditional: ClassVar[bool] = False
     interval: ClassVar[str] = "asymptotic"
 
@@ -337,7 +339,7 @@ class PermutationStatistic:
         return ()
 
     def caveats(self, evidence: Sequence[PermutationEvidence], loss: str) -> tuple[str, ...]:
-        """Caveats about rows in a systematic order, and about an estimate by sampling."""
+        """Caveats about rows in a systematic order, and about too few permutations."""
         texts = []
         share = min(one.share_within for one in evidence)
         if share < SORTED_SHARE:
@@ -347,16 +349,30 @@ class PermutationStatistic:
                 "The p-values are exact, but the test loses power: shuffle the rows first."
             )
         threshold = smallest_threshold(self.alpha, self.correction, len(evidence))
-        resolution = max(one.p_resolution for one in evidence)
-        if resolution >= threshold:
+        n_drawn = self.test.n_permutations
+        if isinstance(n_drawn, int) and 1 / (n_drawn + 1) >= threshold:
             texts.append(
-                f"no p-value can be below {resolution:.2g}, and the smallest is compared with "
-                f"{threshold:.2g}, so nothing may be significant: use more permutations, "
-                "n_permutations='auto', or more rows."
+                f"with {n_drawn:,} permutations no p-value is below {1 / (n_drawn + 1):.2g}, and "
+                f"the smallest is compared with {threshold:.2g}: use more permutations, or "
+                "n_permutations='auto'."
+            )
+        return tuple(texts)
+
+    def diagnose(
+        self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
+    ) -> tuple[str, ...]:
+        """Caveats about p-values that contradict their intervals, and about a sampled rise."""
+        texts = []
+        apart = [test for test in tests if test.significant and test.ci_low <= 0]
+        if apart:
+            texts.append(
+                f"the interval of the rise holds 0 for {named(apart)}, although the test rejects: "
+                "the interval is asymptotic, two-sided and uncorrected. Only p decides."
             )
         if is_sampled(self.loss, self.n_outputs):
             texts.append(
-                f"the rise under the loss {loss!r} is estimated from 64 random shifts of the rows."
+                f"the rise under the loss {self.loss.name!r} is estimated from 64 random shifts of "
+                "the rows."
             )
         return tuple(texts)
 
@@ -400,6 +416,8 @@ class _Part:
     of_class: Array | None
     """If the parts are classes, the rows of this class."""
     rematchings: Rematchings
+    of_constants: dict[bytes, Rise] = field(default_factory=dict)
+    """The rise of predictions that are all equal."""
 
     @property
     def number(self) -> int:
@@ -428,7 +446,11 @@ class _Part:
             shaped = anything if statistic.n_classes else anything[:, 0]
             shaped = shaped if y.ndim == 1 or statistic.n_classes else np.ones(y.shape)
             u = PRODUCTS[statistic.loss.name](y, shaped).u
-            return [u if self.of_class is None else u * self.of_class[:, None]]
+            if self.of_class is None:
+                return [u]
+            # Summed over a class, b(g) depends on the re-matching: it counts as one more product.
+            mask = self.of_class[:, None]
+            return [np.concatenate([u * mask, -1.0 * mask], axis=1)]
         if not statistic.n_classes:
             ranks = rankdata(y) / (len(y) + 1)
             return [columns(y), ranks[:, None]]
@@ -442,7 +464,8 @@ class _Part:
         """The prediction scores of each component."""
         statistic = self.statistic
         if statistic.statistic == "loss":
-            return [PRODUCTS[statistic.loss.name](self.y, g).v]
+            _, b, _, v = PRODUCTS[statistic.loss.name](self.y, g)
+            return [v if self.of_class is None else np.concatenate([v, b[:, None]], axis=1)]
         if not statistic.n_classes:
             return [columns(g)] * 2
         logs, g = log_probabilities(g), np.asarray(g, dtype=np.float64)
@@ -464,9 +487,15 @@ class _Part:
         moments = _moments(self.y, g)
         log_group = self.rematchings.log_group
         tally = PermutationTally(effects, none, none[:, 0], np.zeros(4), moments, log_group)
-        # Without a spread there is nothing to re-match: a tile of one row, or a constant.
-        if len(g) < 2 or effects.n_moved == 0 or one.full.is_constant or (g == g[0]).all():
+        if len(g) < 2:
             return tally, None
+        if (g == g[0]).all() or one.is_ignored():
+            # Nothing to re-match. All features that the model ignores share these figures.
+            key = g[0].tobytes()
+            if key not in self.of_constants:
+                constant = np.broadcast_to(g[0], g.shape)
+                self.of_constants[key] = self.rise(constant)._replace(total=0.0)
+            return tally._replace(rise=np.array(self.of_constants[key])), None
         tally = tally._replace(rise=np.array(self.rise(g)))
         if self.statistic.statistic == "loss" and not self.is_product:
             sums = self.loss_sums(g)

@@ -35,7 +35,6 @@ class Design:
     given: Term
     rest: bool
     """Whether each feature is tested over all the others."""
-    alpha: float
     betas: tuple[float, ...]
     max_order: int
     correction: str | None
@@ -194,7 +193,7 @@ def ask_gate(
         n=evidence.n,
         loss_found=evidence.effects.loss_base,
         loss_full=evidence.effects.loss_full,
-        is_open=p < design.alpha,
+        is_open=p < design.statistic.alpha,
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from sfit._arguments import check_callable, check_choice, check_level, check_validation
 from sfit._binomial import INTERVALS, Ranks, median_ranks, p_value, ranks, too_few_rows
 from sfit._contrast import Contrast, Evidence, Losses, Question, delta, relative_improvement
+from sfit._diagnostics import diagnose
 from sfit._effects import conclude, describe
 from sfit._effects import merge as merge_effects
 from sfit._select import (
@@ -34,7 +35,7 @@ from sfit._select import (
     order_statistics,
     total,
 )
-from sfit._set_tests import SetTest
+from sfit._set_tests import AnySetTest, GateTest, SetTest
 from sfit._statistic import Scored, spread_rounds
 from sfit._tally import NO_EFFECTS, Tally, pack, unpack
 
@@ -162,6 +163,7 @@ class SignStatistic:
     """Compute beta_max only, without the median and its interval; requires beta = 0."""
 
     ordered: ClassVar[bool] = False
+    any_function: ClassVar[bool] = False
     conditional: ClassVar[bool] = True
     name: ClassVar[str] = "SFIT (Horel and Giesecke)"
 
@@ -377,6 +379,14 @@ class SignStatistic:
             f"the base has a loss above zero on {n_improvable:,} rows, and at least {critical:,} "
             f"would have to improve, so nothing can be significant: {remedy}.",
         )
+
+    def diagnose(
+        self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
+    ) -> tuple[str, ...]:
+        """Caveats about effects that the sign test cannot see."""
+        if self.ties == "drop":
+            return ()
+        return diagnose(tests, gates, lambda n: self.ranks(n).critical, given)
 
     def pack(self, tallies: Sequence[Tally]) -> bytes:
         """Tallies as bytes for a checkpoint."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
 
 from sfit._contrast import Contrast, Losses, Question
+from sfit._set_tests import AnySetTest, GateTest
 
 Array = npt.NDArray[Any]
 
 
 class Predicted(Protocol):
     """The full side of a contrast on the rows of a tile."""
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether all rows share one prediction."""
 
     def by_row(self) -> Array:
         """One prediction per row."""
@@ -39,6 +36,8 @@ class Scored(NamedTuple):
     """The rows of the part, as a mask; None: all rows of the tile."""
     tile: int
     """Number of the tile."""
+    is_ignored: Callable[[], bool]
+    """Whether the full side equals the base on the whole tile, but for rounding."""
 
 
 class Statistic(Protocol):
@@ -51,6 +50,10 @@ class Statistic(Protocol):
     @property
     def ordered(self) -> bool:
         """Whether tallies hold sums of floats, which must be added in the order of the tiles."""
+
+    @property
+    def any_function(self) -> bool:
+        """Whether the test is exact for any function of the revealed values, a coarse one too."""
 
     @property
     def conditional(self) -> bool:
@@ -123,7 +126,12 @@ class Test(Statistic, Protocol):
         """Caveats about a number of units that is too small for this level."""
 
     def caveats(self, evidence: Sequence[Any], loss: str) -> tuple[str, ...]:
-        """Caveats about the evidence of the first order."""
+        """Caveats about the evidence of the first order, which are also warnings."""
+
+    def diagnose(
+        self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
+    ) -> tuple[str, ...]:
+        """Caveats about what the test cannot see; `given`: whether features are given."""
 
 
 def spread_rounds(n_runs: int, at_first: int) -> Iterator[list[int]]:

@@ -114,7 +114,8 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
         *([("Seed", str(s.seed))] if s.seed is not None else []),
         ("Correction", s.correction or "none"),
         ("Interval", f"{s.interval}, coverage {_coverage_text(s.coverage)}"),
-        ("Reference", printable(f"{s.reference} ({s.reference_origin})")),
+        ("Reference", printable(s.reference + ("" if s.averaged else f" ({s.reference_origin})"))),
+        *([] if s.seed is None else [("Seed", str(s.seed))]),
     ]
 
 

@@ -40,12 +40,16 @@ Alpha = Annotated[float, typer.Option(metavar="P", help="Level of every test.")]
 Group = Annotated[
     list[str], typer.Option(metavar="NAME=A,B", help="Columns revealed together; repeat.")
 ]
-Reference = Annotated[str, typer.Option(metavar="WHAT", help="mean, median, mode, number, file.")]
+Reference = Annotated[
+    str, typer.Option(metavar="WHAT", help="mean, median, mode, number, FILE, average:FILE.")
+]
 Checkpoint = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Resume from this file if the run is stopped.")
 ]
 Jobs = Annotated[int | None, typer.Option(metavar="N", help="Workers; -1: all cores.")]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Random seed, for beta.")]
+Seed = Annotated[
+    int | None, typer.Option(metavar="N", help="Random seed, for beta and average:FILE.")
+]
 Trust = Annotated[
     list[str], typer.Option(metavar="TYPE", help="Load this type from a .skops file; repeat.")
 ]

@@ -9,6 +9,9 @@ from typing import Any
 
 from sfit.exceptions import ArgumentError, ModelError, SFITError
 
+AVERAGE = "average:"
+"""Begins a reference that averages over rows of a file, instead of freezing at their means."""
+
 
 def names(text: str | None) -> list[str] | None:
     """Names separated by commas."""
@@ -52,17 +55,22 @@ def partners(text: str) -> dict[str, Any]:
 
 
 def reference(text: str) -> Any:
-    """A word, a number, or a file of rows (the training set, ideally)."""
+    """A word, a number, or a file of rows (the training set, ideally), perhaps to be averaged."""
     # Imported late: a misspelt option must not wait for pandas and SciPy.
     from sfit.sample._reference import NAMED_REFERENCES
 
     if text in NAMED_REFERENCES:
         return text
+    from sfit.cli._data import is_parquet, read_rows
+
+    if text.startswith(AVERAGE):
+        from sfit import Average
+
+        source = text.removeprefix(AVERAGE)
+        return Average(source if is_parquet(source) else read_rows(source))
     try:
         return float(text)
     except ValueError:
-        from sfit.cli._data import read_rows
-
         return read_rows(text)
 
 

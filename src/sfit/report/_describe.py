@@ -409,10 +409,11 @@ def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
             "again without the feature."
         )
     else:
+        hidden = "averaged out" if settings.averaged else "frozen at reference values"
         compared = (
             "The model predicts every test row twice: with the set revealed on top of the features "
-            "in column Over, and without the set. Features not revealed are frozen at reference "
-            f"values ({settings.reference})."
+            f"in column Over, and without the set. Features not revealed are {hidden} "
+            f"({settings.reference})."
         )
     less = ", minus the share beta of the loss without the set" if any(settings.beta) else ""
     certain = "for any data" if settings.interval == "exact" else "approximately"

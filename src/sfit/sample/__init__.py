@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfit._average import Average
 from sfit._contrast import Reveal, Side
 from sfit._differences import Evaluation
 from sfit._features import Features, constant_features, group_columns, positions_of, shorten
@@ -21,11 +22,18 @@ from sfit._warn import warn_user
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import Dense, ModelView, Trees, as_view
 from sfit.models._network import computed_in
-from sfit.restrict import Constant, Restricted, SidePredictions, rounding_noise
+from sfit.restrict import (
+    Constant,
+    Restricted,
+    SidePredictions,
+    cancelled_size,
+    rounding_noise,
+)
 from sfit.rows import Rows, Tile, as_table, column_names, select_columns
 from sfit.rows._ranges import is_one_number
 from sfit.rows._store import open_store
 from sfit.rows._stored_rows import head_of
+from sfit.sample._background import draw_background
 from sfit.sample._columns import asides, column_or_vector, used_columns
 from sfit.sample._dummies import dummies_warning
 from sfit.sample._prepared import PreparedRows, prepare_rows
@@ -49,6 +57,8 @@ class Sample:
     caveats: tuple[str, ...]
     asked: Mapping[str, Any]
     """The arguments of `prepare`, to prepare the same problem for another model."""
+    seed: int | None = None
+    """The seed with which background rows were drawn; None if none were."""
 
     def subset(self, row_ids: Array) -> Sample:
         """The same problem on some of the rows; the reference stays."""
@@ -103,15 +113,18 @@ class Sample:
                 "features may go undetected. Let the model predict each row independently, without "
                 "means or ranks over the batch."
             )
+        if not isinstance(structure, Trees):
+            noise = max(noise, 2 * unit * cancelled_size(self.view, self.features))
         return Evaluation(
             rows=self.rows,
             predictions=SidePredictions(
-                self.view, self.features, structure if fast else None, computed
+                self.view, self.features, structure if fast else None, computed, tabulates=fast
             ),
             loss=self.loss,
             n_classes=0 if self.view.classes is None else len(self.view.classes),
             unit=unit,
             noise=noise,
+            probe=(base.values, output) if self.features.reference.shape[0] == 1 else None,
         )
 
 
@@ -126,8 +139,12 @@ def prepare(
     groups: Mapping[str, Sequence[Any]] | None = None,
     always_on: Sequence[Any] = (),
     by: Any = None,
+    seed: int = 0,
 ) -> Sample:
-    """Check all arguments and data, and prepare the rows, the features and the loss."""
+    """Check all arguments and data, and prepare the rows, the features and the loss.
+
+    The rows of an averaged reference are drawn with `seed`.
+    """
     asked: dict[str, Any] = {
         "X": X,
         "y": y,
@@ -160,6 +177,10 @@ def prepare(
     if not owners:
         raise ArgumentError("there is no feature left to test: every column is always_on.")
     check_reference(reference, labels)
+    drawn = False
+    if isinstance(reference, Average):
+        reference, drawn = draw_background(reference, labels, seed)
+        asked["reference"] = reference
     user_order = [label for _, label in sorted(zip(positions, labels, strict=True))]
     if isinstance(features, list | tuple):
         user_order = list(map(str, features))
@@ -176,14 +197,14 @@ def prepare(
         prepared = prepare_rows(view, table, target, by, whole, labels, reference, chosen.of_counts)
     else:
         prepared = prepare_stored_rows(view, store, y, by, labels, reference, chosen.of_counts)
-    view, rows, row, origin, spans, missing, sample = prepared
+    view, rows, background, origin, spans, missing, sample = prepared
     behind: dict[int, list[int]] = {}
     for column, source in enumerate(origin):
         behind.setdefault(source, []).append(column)
     always = sorted(column for source in revealed for column in behind.get(source, ()))
     # A constant column that is always revealed (an intercept) is frozen at its value.
-    constant = {c: spans[c][0] for c in always if c not in missing and is_one_number(spans[c])}
-    row = with_reference(row, sample, constant, view.categorical)
+    constant = {c: [spans[c][0]] for c in always if c not in missing and is_one_number(spans[c])}
+    background = with_reference(background, sample, constant, view.categorical)
     tested = Features(
         names=tuple(owners),
         columns=tuple(
@@ -191,7 +212,7 @@ def prepare(
             for members in owners.values()
         ),
         always_on=tuple(column for column in always if column not in constant),
-        reference=row,
+        reference=background,
         space="encoded" if view.encoded else "original",
         origin="test rows" if isinstance(reference, str) else "given",
         missing=missing,
@@ -222,6 +243,7 @@ def prepare(
         always_on=tuple(labels[position] for position in revealed),
         caveats=tuple(caveats),
         asked=asked,
+        seed=seed if drawn else None,
     )
 
 

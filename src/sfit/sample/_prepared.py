@@ -23,7 +23,7 @@ from sfit.rows import (
 from sfit.rows._ranges import ranges
 from sfit.sample._observed import check_target, encode_classes, partition
 from sfit.sample._provenance import Provenance, mixes_with
-from sfit.sample._reference import Given, given_row, match_reference, reference_row
+from sfit.sample._reference import Given, given_rows, match_reference, reference_rows
 
 Array = npt.NDArray[Any]
 
@@ -59,13 +59,13 @@ def prepare_rows(
     # This array is the user's y: no loss may change it.
     target = target.view()
     target.flags.writeable = False
-    view, encoded, origin = masked_space(view, table, given_row(reference, table, labels))
-    row = reference_row(reference, view, table, encoded, labels, origin)
-    check_finite(row, encoded, [labels[source] for source in origin], reference)
-    encoded = match_reference(encoded, row)
+    view, encoded, origin = masked_space(view, table, given_rows(reference, table, labels))
+    background = reference_rows(reference, view, table, encoded, labels, origin)
+    check_finite(background, encoded, [labels[source] for source in origin], reference)
+    encoded = match_reference(encoded, background)
     spans, missing = ranges(encoded)
     rows = HeldRows(encoded, target, part, parts)
-    return PreparedRows(view, rows, row, origin, spans, missing, encoded)
+    return PreparedRows(view, rows, background, origin, spans, missing, encoded)
 
 
 def masked_space(
@@ -81,6 +81,8 @@ def masked_space(
     provenance = Provenance(view.encode)
     for tile in tiles:
         provenance.add(*tile)
+    if given is not None:
+        provenance.add_given(given.rows)
     origin = provenance.traced
     if origin is not None and mixes_with_given(view, origin, given, tiles):
         return view, encoded, origin
@@ -98,20 +100,23 @@ def mixes_with_given(
     if given is None or not given.columns:
         return True
     return all(
-        mixes_with(view.encode, origin, tile, given.row, given.columns, index)
+        mixes_with(view.encode, origin, tile, given.rows, given.columns, index)
         for index, tile in enumerate(tiles)
     )
 
 
-def check_finite(row: Table, encoded: Table, labels: Sequence[str], reference: Any) -> None:
+def check_finite(background: Table, encoded: Table, labels: Sequence[str], reference: Any) -> None:
     """Refuse an infinite reference, whether given by the user or computed from the rows."""
     for position, label in enumerate(labels):
-        value = column_values(row, position)[0]
-        if not isinstance(value, float | np.floating) or np.isfinite(value):
-            continue
+        hidden = column_values(background, position)
         if not isinstance(reference, str):
-            if np.isinf(value):
-                raise ArgumentError(f"reference for column {label!r} must be finite; got {value}.")
+            for value in hidden:
+                if isinstance(value, float | np.floating) and np.isinf(value):
+                    raise ArgumentError(
+                        f"reference for column {label!r} must be finite; got {value}."
+                    )
+            continue
+        if not isinstance(hidden[0], float | np.floating) or np.isfinite(hidden[0]):
             continue
         values = column_numbers(encoded, position)
         if values is None:

@@ -40,7 +40,7 @@ from sfit.sample._observed import (
 )
 from sfit.sample._prepared import PreparedRows, check_finite, encode, mixes_with_given
 from sfit.sample._provenance import Provenance
-from sfit.sample._reference import given_row, holds_any, match_reference, reference_row
+from sfit.sample._reference import given_rows, holds_any, match_reference, reference_rows
 
 Array = npt.NDArray[Any]
 
@@ -163,7 +163,9 @@ def prepare_stored_rows(
             survey.add(encoded)
     origin = tuple(range(len(labels)))
     if view.encoded:
-        given = given_row(reference, probe.table, labels)
+        given = given_rows(reference, probe.table, labels)
+        if given is not None:
+            provenance.add_given(given.rows)
         traced, pairs = provenance.traced, _tile_pairs(encoder, store)
         if traced is not None and mixes_with_given(view, traced, given, pairs):
             origin = traced
@@ -187,7 +189,7 @@ def prepare_stored_rows(
             has_median = column in median_of and column not in view.categorical
             return median_of[column] if has_median else survey.centre(how, column)
 
-    row = reference_row(reference, view, probe.table, sample, labels, origin, centre)
+    row = reference_rows(reference, view, probe.table, sample, labels, origin, centre)
     if not isinstance(reference, str):
         check_finite(row, sample, [labels[source] for source in origin], reference)
     for c, span in enumerate(survey.spans):
