@@ -38,15 +38,15 @@ class Settings:
 
     rows: tuple[int, ...] = (200, 400, 2_000)
     """Of the settings of power; effects shrink with the square root of the rows."""
-    power_repeats: int = 200
+    power_repeats: int = 100
     regression_rows: int = 400
     """Training rows, and as many test rows, of the fitted functions."""
-    regression_repeats: int = 250
+    regression_repeats: int = 100
     null_rows: tuple[int, ...] = (200, 2_000)
     null_repeats: int = 100
     """Data sets, with ten null columns each."""
     fit_rows: int = 400
-    fit_repeats: int = 100
+    fit_repeats: int = 40
     splits: float = 1.0
     """Share of the splits of the real data sets that are used, one at least."""
     data: tuple[str, ...] = tuple(fits.DATA)
@@ -77,7 +77,7 @@ FAST = Settings(
 
 def study(settings: Settings) -> Result:
     """Every part of the study; each repetition has a seed, so the number of workers changes nothing."""
-    known, fitted = available(SIMULATED), available(FITTED)
+    seed, known, fitted = settings.seed, available(SIMULATED), available(FITTED)
     reasons = {name: fits.unavailable(name) for name in settings.data}
     usable = tuple(name for name, reason in reasons.items() if reason is None)
     skipped = [f"{name}: {reason}" for name, reason in reasons.items() if reason is not None]
@@ -86,9 +86,11 @@ def study(settings: Settings) -> Result:
     if "permutation importance" not in fitted:
         skipped.append("permutation importance: hidimstat is not installed")
     with Parallel(n_jobs=settings.n_jobs) as workers:
-        power = _simulated(workers, settings, POWER, settings.rows, settings.power_repeats, known)
+        power = _simulated(
+            workers, settings, POWER, (seed, 1), settings.rows, settings.power_repeats, known
+        )
         nulls = _simulated(
-            workers, settings, NULLS, settings.null_rows, settings.null_repeats, known
+            workers, settings, NULLS, (seed, 2), settings.null_rows, settings.null_repeats, known
         )
         regressions, sizes = _regressions(workers, settings)
         classes = {name: _classes(workers, settings, name, fitted) for name in models}
@@ -110,6 +112,7 @@ def _simulated(
     workers: Parallel,
     settings: Settings,
     cells: Mapping[str, Setting] | Mapping[str, Null],
+    key: tuple[int, int],
     rows: Iterable[int],
     repeats: int,
     tests: Mapping[str, Test],
@@ -123,7 +126,7 @@ def _simulated(
     places = [(name, n) for name in cells for n in rows]
     batches = [min(settings.stacked, repeats - at) for at in range(0, repeats, settings.stacked)]
     answers = workers(
-        delayed(_decide_sample)(cells[name], n, size, [settings.seed, place, n, batch], of_rows(n))
+        delayed(_decide_sample)(cells[name], n, size, [*key, place, n, batch], of_rows(n))
         for place, name in enumerate(cells)
         for n in rows
         for batch, size in enumerate(batches)
