@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "_permutations": ("_blas",),
     "_rise": ("_bilinear", "_losses"),
     "_permutation_test": (
+        "exceptions",
         "_arguments",
         "_bilinear",
         "_contrast",

@@ -30,6 +30,7 @@ from sfit._permutations import FREE_ROWS, TERMS_TOGETHER, ProductSums, Rematchin
 from sfit._rise import Rise, is_sampled, rise
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
 from sfit._statistic import Scored, consecutive_rounds
+from sfit.exceptions import DataError
 
 Array = npt.NDArray[Any]
 
@@ -213,7 +214,9 @@ class PermutationStatistic:
             part = one.question.part
             if part not in of_part:
                 of_part[part] = self._part(one)
-            tally, scores = of_part[part].tally(one)
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                tally, scores = of_part[part].tally(one)
+            _check_unit(tally)
             if scores is None:
                 tallies[one.position] = tally
                 continue
@@ -503,10 +506,7 @@ class _Part:
                 sums=sums[None], variance=np.array([np.square(sums).mean()])
             ), None
         scores = _by_identity(self.prediction_scores(g), _centred)
-        variance = [
-            float((np.square(u).sum(axis=0) * np.square(v).sum(axis=0)).sum() / (len(g) - 1))
-            for u, v in zip(self.products.outcomes, scores, strict=True)
-        ]
+        variance = [_variance(u, v) for u, v in zip(self.products.outcomes, scores, strict=True)]
         return tally._replace(variance=np.array(variance)), scores
 
     @property
@@ -545,6 +545,25 @@ class _Part:
 
 def _centred(scores: Array) -> Array:
     return scores - scores.mean(axis=0)
+
+
+def _variance(u: Array, v: Array) -> float:
+    """Variance over all permutations of the sum of products of centred scores."""
+    of_outcomes, of_predictions = (np.square(scores).sum(axis=0) for scores in (u, v))
+    variance = float((of_outcomes * of_predictions).sum() / (len(u) - 1))
+    # A product that vanishes though neither factor does must not pass for "no spread".
+    vanishes = variance == 0 and (u.any(axis=0) & v.any(axis=0)).any()
+    return np.nan if vanishes else variance
+
+
+def _check_unit(tally: PermutationTally) -> None:
+    """Refuse numbers whose squares a float cannot hold: the p-value would be wrong."""
+    if not (np.isfinite(tally.variance).all() and np.isfinite(tally.rise).all()):
+        raise DataError(
+            "the outcomes or the predictions are too large or too small: a float cannot hold the "
+            "squares of their distances from the mean. Express y, and the model's predictions, in "
+            "another unit."
+        )
 
 
 def _by_identity(arrays: Sequence[Array], change: Any) -> list[Array]:
