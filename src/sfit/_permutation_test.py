@@ -42,6 +42,9 @@ RUNS_TOGETHER = 8
 TIE = 1e-10
 """Sums that differ by less than this share of their standard deviation count as equal."""
 
+ROUNDING = 1e-10
+"""A standard deviation below this share of the mean is rounding, not spread."""
+
 SORTED_SHARE = 0.9
 """If less of the variance lies within tiles, the rows are sorted and the test loses power."""
 
@@ -487,12 +490,13 @@ class _Part:
         size = self.rematchings.size
         n_components = 1 if self.statistic.statistic == "loss" else 2
         none = np.zeros((n_components, size))
-        moments = _moments(self.y, g)
+        is_ignored = len(g) < 2 or bool((g == g[0]).all()) or one.is_ignored()
+        moments = _moments(self.y, np.broadcast_to(g[:1], g.shape) if is_ignored else g)
         log_group = self.rematchings.log_group
         tally = PermutationTally(effects, none, none[:, 0], np.zeros(4), moments, log_group)
         if len(g) < 2:
             return tally, None
-        if (g == g[0]).all() or one.is_ignored():
+        if is_ignored:
             # Nothing to re-match. All features that the model ignores share these figures.
             key = g[0].tobytes()
             if key not in self.of_constants:
@@ -588,7 +592,9 @@ def _share_within(moments: Array) -> float:
     for mean, squares in ((moments[:, 1], moments[:, 2]), (moments[:, 3], moments[:, 4])):
         within = float(squares.sum())
         between = float(n @ np.square(mean - n @ mean / n.sum())) if n.sum() else 0.0
-        shares.append(within / (within + between) if between > 0 else 1.0)
+        # What rounding makes of a constant has no spread.
+        spread = within + between > n.sum() * np.square(ROUNDING * mean).max(initial=0.0)
+        shares.append(within / (within + between) if spread else 1.0)
     return min(shares)
 
 
