@@ -15,34 +15,67 @@ MAY_IMPORT = {
     "_warn": ("exceptions",),
     "_arguments": ("exceptions", "_warn"),
     "_masked": (),
+    "_average": ("_arguments",),
     "_blas": (),
     "_binomial": ("exceptions", "_arguments"),
     "_multiplicity": (),
     "_select": (),
     "_contrast": (),
     "_losses": ("exceptions", "_masked"),
-    "_differences": ("_contrast", "_losses", "restrict", "rows"),
-    "_tally": ("_select",),
+    "_differences": ("_contrast", "_diagnostics", "_losses", "restrict", "rows"),
+    "_effects": ("_contrast", "_select"),
+    "_set_tests": ("_contrast",),
+    "_statistic": ("_contrast", "_set_tests"),
+    "_diagnostics": ("_set_tests",),
+    "_tally": ("_effects", "_packed", "_select"),
     "_sign_test": (
-        "exceptions",
         "_arguments",
-        "_contrast",
-        "_packed",
-        "_select",
         "_binomial",
+        "_contrast",
+        "_diagnostics",
+        "_effects",
+        "_select",
+        "_set_tests",
+        "_statistic",
         "_tally",
     ),
-    "_packed": ("_select", "_tally"),
+    "_packed": (),
+    "_bilinear": (),
+    "_permutations": ("_blas",),
+    "_rise": ("_bilinear", "_losses"),
+    "_permutation_test": (
+        "exceptions",
+        "_arguments",
+        "_bilinear",
+        "_contrast",
+        "_diagnostics",
+        "_effects",
+        "_losses",
+        "_multiplicity",
+        "_packed",
+        "_permutations",
+        "_rise",
+        "_set_tests",
+        "_statistic",
+    ),
+    "_stored_tallies": ("_checkpoint", "_statistic"),
     "_features": ("exceptions", "_arguments", "_contrast", "rows"),
     "_partners": ("exceptions", "_contrast", "_features", "models"),
     "_procedure": (
         "_contrast",
         "_features",
         "_multiplicity",
-        "_result",
+        "_set_tests",
+        "_statistic",
+    ),
+    "_request": (
+        "exceptions",
+        "_arguments",
+        "_losses",
+        "_multiplicity",
+        "_permutation_test",
         "_sign_test",
     ),
-    "_request": ("exceptions", "_arguments", "_losses", "_multiplicity", "_sign_test"),
     "_session": ("_arguments", "_checkpoint", "_request", "_versions", "_warn"),
     "_measure": (
         "_contrast",
@@ -51,6 +84,8 @@ MAY_IMPORT = {
         "_payload",
         "_progress",
         "_session",
+        "_statistic",
+        "_stored_tallies",
         "rows",
     ),
     "_progress": (),
@@ -63,14 +98,18 @@ MAY_IMPORT = {
     "_document": ("exceptions",),
     "_result": (
         "_arguments",
+        "_contrast",
         "_document",
         "_multiplicity",
         "_reported",
+        "_set_tests",
         "_summary",
         "plotting",
     ),
-    "_partitioned": ("_document", "_reported", "_result", "_summary", "plotting"),
-    "_summary": ("_result",),
+    "_partitioned": ("_document", "_reported", "_result", "_summary", "_text", "plotting"),
+    "_text": (),
+    "_words": ("_binomial", "_result", "_set_tests", "_text"),
+    "_summary": ("_result", "_set_tests", "_text", "_words"),
     "_reported": ("_document", "report"),
     "_inside": ("exceptions", "_features", "_partners", "models", "sample"),
     "_row_deltas": (
@@ -82,6 +121,19 @@ MAY_IMPORT = {
         "sample",
         "rows",
     ),
+    "_for_studies": (
+        "_arguments",
+        "_binomial",
+        "_contrast",
+        "_measure",
+        "_multiplicity",
+        "_partners",
+        "_session",
+        "_set_tests",
+        "_sign_test",
+        "_versions",
+        "sample",
+    ),
     "simulate": ("exceptions", "_arguments"),
     "plotting": (
         "exceptions",
@@ -90,16 +142,22 @@ MAY_IMPORT = {
         "_partitioned",
         "_result",
         "_row_deltas",
+        "_set_tests",
         "_binomial",
         "_summary",
+        "_text",
+        "_words",
         "plotting",
     ),
     "report": (
         "exceptions",
         "_partitioned",
         "_result",
+        "_set_tests",
         "_binomial",
         "_summary",
+        "_text",
+        "_words",
         "plotting",
         "report",
     ),
@@ -118,6 +176,7 @@ MAY_IMPORT = {
     "sample": (
         "exceptions",
         "_arguments",
+        "_average",
         "_contrast",
         "_differences",
         "_features",
@@ -133,6 +192,8 @@ CALLS = ("_feature_significance", "_beta", "_loco", "_refits", "selector", "__in
 """The public calls, which put the layers together."""
 OUTSIDE = ("cli", "studies", "__main__")
 """What uses the package as anybody would."""
+SEAM = "_for_studies"
+"""The only private module that the studies import, and they are the only ones to import it."""
 
 
 def modules():
@@ -179,3 +240,19 @@ def test_nothing_inside_imports_the_public_list():
     """It would load everything, and hide what a module really needs."""
     inside = [(name, path) for name, path in modules() if not belongs(name, OUTSIDE)]
     assert not {name for name, path in inside if "sfit" in imports(path)}
+
+
+def test_the_studies_use_public_names_and_one_seam():
+    """A study shows what users can do; whatever else it needs is listed in one file."""
+    public = ("sfit", *sfit.__all__)
+    studies = [(name, path) for name, path in modules() if belongs(name, ("studies",))]
+    wrong = {
+        f"{name} imports {other}"
+        for name, path in studies
+        for other in imports(path)
+        if not belongs(other, ("studies", SEAM)) and (not belongs(other, public) or "._" in other)
+    }
+    assert not wrong
+    users = {name for name, path in modules() if SEAM in imports(path)}
+    assert users
+    assert users <= {name for name, _ in studies}

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import (
@@ -471,6 +471,8 @@ def test_classifiers(classes):
     bias=st.booleans(),
     closing=st.booleans(),
 )
+# The bend is exactly at the reference, and the prediction there is 0: no rounding is small beside it.
+@example(seed=189, hidden=[], slope=0.0, bias=False, closing=True)
 def test_polylines_of_random_networks(seed, hidden, slope, bias, closing):
     """Any depth, leaky or not, with dead units, without biases, and with an activation at the end.
 
@@ -651,7 +653,7 @@ def test_an_ignored_feature_never_counts_beside_a_given_one():
         result = sfit.feature_significance(
             net, X.astype(np.float32), rng.normal(size=10_000), beta=0.0, given=["x0"]
         )
-        assert result.run["stages"][0]["route"] == "update"
+        assert "update" in result.run["stages"][0]["route"]
         [ignored] = [test for test in result.tests if test.term == ("x1",)]
         assert ignored.n_positive == 0
 

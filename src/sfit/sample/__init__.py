@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfit._average import Average
 from sfit._contrast import Reveal, Side
 from sfit._differences import Evaluation
 from sfit._features import Features, constant_features, group_columns, positions_of, shorten
@@ -23,11 +24,18 @@ from sfit._warn import warn_user
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import Dense, ModelView, Trees, as_view
 from sfit.models._network import computed_in
-from sfit.restrict import Constant, Restricted, SidePredictions, rounding_noise
+from sfit.restrict import (
+    Constant,
+    Restricted,
+    SidePredictions,
+    cancelled_size,
+    rounding_noise,
+)
 from sfit.rows import Rows, Table, Tile, as_table, column_names, column_values, select_columns
 from sfit.rows._stored import Store, open_store
 from sfit.rows._survey import is_one_number
 from sfit.rows._tiles import TILE_ROWS
+from sfit.sample._background import draw_background
 from sfit.sample._columns import asides, column_or_vector, used_columns
 from sfit.sample._prepared import (
     HeldSource,
@@ -56,6 +64,8 @@ class Sample:
     caveats: tuple[str, ...]
     asked: Mapping[str, Any]
     """The arguments of `prepare`, to prepare the same problem for another model."""
+    seed: int | None = None
+    """The seed with which background rows were drawn; None if none were."""
 
     def subset(self, row_ids: Array) -> Sample:
         """The same problem on some of the rows; the reference stays."""
@@ -110,15 +120,18 @@ class Sample:
                 "features may go undetected. Let the model predict each row independently, without "
                 "means or ranks over the batch."
             )
+        if not isinstance(structure, Trees):
+            noise = max(noise, 2 * unit * cancelled_size(self.view, self.features))
         return Evaluation(
             rows=self.rows,
             predictions=SidePredictions(
-                self.view, self.features, structure if fast else None, computed
+                self.view, self.features, structure if fast else None, computed, tabulates=fast
             ),
             loss=self.loss,
             n_classes=0 if self.view.classes is None else len(self.view.classes),
             unit=unit,
             noise=noise,
+            probe=(base.values, output) if self.features.reference.shape[0] == 1 else None,
         )
 
 
@@ -133,9 +146,13 @@ def prepare(
     groups: Mapping[str, Sequence[Any]] | None = None,
     always_on: Sequence[Any] = (),
     by: Any = None,
+    seed: int = 0,
     tile_rows: int = TILE_ROWS,
 ) -> Sample:
-    """Check all arguments and data, and prepare the rows, the features and the loss."""
+    """Check all arguments and data, and prepare the rows, the features and the loss.
+
+    The rows of an averaged reference are drawn with `seed`.
+    """
     check_loss(loss)
     view = as_view(model, loss)
     store, table = open_rows(X, y, by)
@@ -148,6 +165,9 @@ def prepare(
     if not owners:
         raise ArgumentError("there is no feature left to test: every column is always_on.")
     check_reference(reference, labels)
+    drawn = False
+    if isinstance(reference, Average):
+        reference, drawn = draw_background(reference, labels, seed)
     if not unnamed:
         check_order(reference, labels, positions, features)
     chosen = choose_loss(loss, view.task)
@@ -184,6 +204,7 @@ def prepare(
             "always_on": always_on,
             "tile_rows": tile_rows,
         },
+        seed=seed if drawn else None,
     )
 
 
@@ -239,7 +260,7 @@ def masked_features(
     for column in sorted(chain(*map(behind.__getitem__, revealed))):
         if column not in rows.missing and is_one_number(rows.spans[column]):
             # A constant column that is always revealed (an intercept) is frozen at its value.
-            constant[column] = rows.spans[column][0]
+            constant[column] = [rows.spans[column][0]]
         else:
             always_on.append(column)
     return Features(
@@ -329,9 +350,9 @@ def read_as_one(trees: Trees, features: Features, rows: Table) -> set[int]:
     frozen = np.zeros(len(features.spans))
     for column, (low, high) in enumerate(features.spans):
         if low == 0 and high == 1 and column not in features.always_on:
-            value = float(column_values(features.reference, column)[0])
+            values = column_values(features.reference, column)
             # A frozen value of 0 is on the same side of every split as 0: never reported.
-            frozen[column] = value if value < 0.5 else 0.0
+            frozen[column] = values[values < 0.5].max(initial=0.0)
     at_node = frozen[trees.feature].astype(trees.dtype)
     compare = np.less if trees.strict else np.less_equal
     crossed = compare(at_node, trees.threshold) != compare(0, trees.threshold)

@@ -42,7 +42,7 @@ from sfit.sample._columns import (
     with_classes,
 )
 from sfit.sample._provenance import Provenance, mixes_with
-from sfit.sample._reference import given_row, holds_any, match_reference, reference_row
+from sfit.sample._reference import given_rows, holds_any, match_reference, reference_rows
 
 Array = npt.NDArray[Any]
 
@@ -254,6 +254,7 @@ class PreparedRows(NamedTuple):
     view: ModelView
     rows: Rows
     reference: Table
+    """The background rows; one row, unless the reference is an average."""
     origin: tuple[int, ...]
     """The original column behind each masked one."""
     spans: tuple[Span, ...]
@@ -285,7 +286,7 @@ def prepare_rows(
     if survey.how == "median":
         survey.find_medians(lambda: map(encoder.encoded, source))
     sample = found.encoded if held else encode(view, found.probe)
-    row = reference_row(
+    background = reference_rows(
         reference,
         view,
         found.probe,
@@ -296,12 +297,12 @@ def prepare_rows(
         source.tile_rows,
     )
     spans = survey.spans
-    check_finite(row, labels, origin, reference, spans, sample if held else None)
+    check_finite(background, labels, origin, reference, spans, sample if held else None)
     parts = None if found.parts is None else sorted_parts(np.asarray(found.parts.index))[1]
-    rows = source.rows(replace(encoder, reference=row, parts=parts), found)
-    sample = rows.table if isinstance(rows, HeldRows) else match_reference(sample, row)
+    rows = source.rows(replace(encoder, reference=background, parts=parts), found)
+    sample = rows.table if isinstance(rows, HeldRows) else match_reference(sample, background)
     missing = frozenset(survey.missing)
-    return PreparedRows(view, rows, row, origin, spans, missing, sample)
+    return PreparedRows(view, rows, background, origin, spans, missing, sample)
 
 
 class Overview(NamedTuple):
@@ -330,14 +331,17 @@ def masked_space(
     if view.encoded:
         provenance = Provenance(view.encode)
         found = look_over(encoder, source, how, provenance)
+        # The probe is complete only if the pass was.
+        given = None if provenance.unclear else given_rows(reference, found.probe, labels)
+        if given is not None:
+            provenance.add_given(given.rows)
         origin = provenance.traced
         if origin is not None:
-            given = given_row(reference, found.probe, labels)
             if given is None or not given.columns:
                 return encoder, found, origin
             tiles = encoded_tiles(view, source, found)
             if all(
-                mixes_with(view.encode, origin, tile, given.row, given.columns, index)
+                mixes_with(view.encode, origin, tile, given.rows, given.columns, index)
                 for index, tile in enumerate(tiles)
             ):
                 return encoder, found, origin
@@ -401,7 +405,7 @@ def numeric_but_blank(survey: Survey, labels: Sequence[str]) -> frozenset[int]:
 
 
 def check_finite(
-    row: Table,
+    background: Table,
     labels: Sequence[str],
     origin: Sequence[int],
     reference: Any,
@@ -413,12 +417,15 @@ def check_finite(
     `held` are all rows, if they are in memory: the message can then name one.
     """
     for column, source in enumerate(origin):
-        value, label = column_values(row, column)[0], labels[source]
-        if not isinstance(value, float | np.floating) or np.isfinite(value):
-            continue
+        hidden, label = column_values(background, column), labels[source]
         if not isinstance(reference, str):
-            if np.isinf(value):
-                raise ArgumentError(f"reference for column {label!r} must be finite; got {value}.")
+            for value in hidden:
+                if isinstance(value, float | np.floating) and np.isinf(value):
+                    raise ArgumentError(
+                        f"reference for column {label!r} must be finite; got {value}."
+                    )
+            continue
+        if not isinstance(hidden[0], float | np.floating) or np.isfinite(hidden[0]):
             continue
         values = np.array(spans[column]) if held is None else column_numbers(held, column)
         if values is None or np.isnan(values).all():
