@@ -16,13 +16,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from tiles import set_tiles
 
 import sfit
-from sfit._packed import pack, unpack
+from sfit._effects import EffectTally
 from sfit._select import Counted, Window
-from sfit._tally import Tally
+from sfit._tally import NO_EFFECTS, Tally, pack, unpack
 from sfit.exceptions import ArgumentError, CheckpointError
-from sfit.rows import _tiles
 
 NAMES = ["a", "b", "c"]
 
@@ -30,7 +30,7 @@ NAMES = ["a", "b", "c"]
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Ten tiles instead of one."""
-    monkeypatch.setattr(_tiles, "TILE_ROWS", 300)
+    set_tiles(monkeypatch, 300)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_a_run_that_failed_goes_on_where_it_stopped(frame, model, tmp_path, shar
 def test_a_run_goes_on_with_another_number_of_workers(tmp_path, monkeypatch):
     """They read in other rounds, so that brackets miss for other questions."""
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(_tiles, "TILE_ROWS", 50)
+    set_tiles(monkeypatch, 50)
     monkeypatch.setattr("sfit._sign_test.FIRST_MARGIN", 0.3)
     rng = np.random.default_rng(2)
     rows = pd.DataFrame(rng.normal(size=(2_000, 6)), columns=list("abcdef"))
@@ -425,9 +425,9 @@ def test_refits_that_are_not_whole_are_done_again(frame, tmp_path, lost):
 def test_forged_sizes_are_refused(size):
     """Whatever the bytes say, no more is read than there is."""
     one = Counted(Window(0.0, 1.0), 0, np.zeros(3), None)
-    data = bytearray(pack([Tally(1, 1, 1, 1, one, one)]))
+    data = bytearray(pack([Tally(1, 1, 1, 1, one, one, NO_EFFECTS)]))
     assert len(unpack(bytes(data), 1)) == 1
-    data[8 * 6 : 8 * 7] = np.array([size], dtype="<i8").tobytes()
+    data[8 * 11 : 8 * 12] = np.array([size], dtype="<i8").tobytes()
     for n_tallies in (1, 2):
         with pytest.raises(ValueError, match=r"numbers|tallies|buffer"):
             unpack(bytes(data), n_tallies)
@@ -508,8 +508,8 @@ FULL_DISK = """
 import resource, signal, sys
 import numpy as np, pandas as pd
 import sfit
-from sfit.rows import _tiles
-_tiles.TILE_ROWS = 300
+from sfit.sample import prepare
+prepare.__kwdefaults__["tile_rows"] = 300
 rng = np.random.default_rng(0)
 rows = pd.DataFrame(rng.normal(size=(30_000, 3)), columns=list("abc"))
 rows["y"] = rows.a + rows.b * rows.c + rng.normal(size=30_000)
@@ -569,14 +569,25 @@ COUNTED = st.builds(
 COUNT = st.integers(0, 2**62)
 
 
-@given(st.lists(st.builds(Tally, COUNT, COUNT, COUNT, COUNT, COUNTED, COUNTED), max_size=4))
+EFFECTS = st.builds(
+    lambda counts, sums: EffectTally(*counts, np.array(sums, dtype=float).reshape(-1, 2)),
+    st.tuples(COUNT, COUNT, COUNT, COUNT),
+    st.lists(st.tuples(st.floats(allow_nan=False), st.floats(allow_nan=False)), max_size=3),
+)
+
+
+@given(
+    st.lists(st.builds(Tally, COUNT, COUNT, COUNT, COUNT, COUNTED, COUNTED, EFFECTS), max_size=4)
+)
 def test_what_is_packed_comes_out(tallies):
     """Every number, infinities among them, to the bit."""
     found = unpack(pack(tallies), len(tallies)) if tallies else []
     assert len(found) == len(tallies)
     for a, b in zip(found, tallies, strict=True):
         assert a[:4] == b[:4]
-        for x, y in zip(a[4:], b[4:], strict=True):
+        assert a.effects[:4] == b.effects[:4]
+        np.testing.assert_array_equal(a.effects.sums, b.effects.sums)
+        for x, y in zip(a[4:6], b[4:6], strict=True):
             assert (x.window, x.below) == (y.window, y.below)
             np.testing.assert_array_equal(x.values, y.values)
             assert (x.counts is None) == (y.counts is None)

@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 from reference import slow
 
 from sfit import _procedure
-from sfit._contrast import Contrast, Evidence, Refit, Reveal
+from sfit._contrast import Contrast, Effects, Refit, Reveal
 from sfit._features import Features
-from sfit._procedure import Design, follow, procedure, set_test
-from sfit._sign_test import SignStatistic
+from sfit._procedure import Design, decide, follow, procedure
+from sfit._sign_test import SignEvidence, SignStatistic
 
 ROWS = 100
 SURE, UNSURE = 90, 50
 """Positive rows of 100 with which a test rejects, and does not."""
+
+
+EFFECTS = Effects(loss_base=2.0, loss_full=1.5, share_moved=0.5, n_better=40, n_worse=10)
 
 
 def plan_of(names="abcd", **changed):
@@ -38,7 +41,6 @@ def plan_of(names="abcd", **changed):
         statistic=SignStatistic(0.05),
         given=frozenset(),
         rest=False,
-        alpha=0.05,
         betas=(0.1, 0.02, 0.003),
         max_order=3,
         correction=None,
@@ -50,8 +52,9 @@ def plan_of(names="abcd", **changed):
 
 
 def evidence_of(n_positive, n=ROWS, beta_max=0.25):
-    return Evidence(
+    return SignEvidence(
         n=n,
+        effects=EFFECTS,
         n_positive=n_positive,
         n_improvable=n,
         statistic=n_positive / n,
@@ -73,7 +76,7 @@ def run(plan, oracle):
             return stages, tests, gates
         stages.append(asked)
         answers = [
-            answer if isinstance(answer := oracle(one), Evidence) else evidence_of(answer)
+            answer if isinstance(answer := oracle(one), SignEvidence) else evidence_of(answer)
             for one in asked
         ]
 
@@ -99,13 +102,13 @@ def test_first_order_and_a_closed_gate():
         "order": 1, "term": ("a",), "base": (), "statistic": 0.9, "ci_low": 0.1, "ci_high": 0.9,
         "ci_lower": 0.2, "p_value": pytest.approx(slow.p_value(SURE, ROWS)),
         "p_adjusted": pytest.approx(slow.p_value(SURE, ROWS)), "significant": True,
-        "n_positive": SURE, "n": ROWS, "beta": 0.1, "beta_max": 0.25,
+        "n_positive": SURE, "n": ROWS, "beta": 0.1, "beta_max": 0.25, **vars(EFFECTS),
     }  # fmt: skip
     assert (second.significant, second.p_value) == (False, pytest.approx(0.5397946186935895))
     [gate] = gates
     assert vars(gate) == {
         "after_order": 1, "found": ("a",), "statistic": 0.5, "p_value": second.p_value,
-        "n_positive": UNSURE, "n": ROWS, "is_open": False,
+        "n_positive": UNSURE, "n": ROWS, "loss_found": 2.0, "loss_full": 1.5, "is_open": False,
     }  # fmt: skip
 
 
@@ -150,7 +153,7 @@ def test_a_level_that_is_met_does_not_reject():
     """p < alpha, strictly: for sets and gates alike."""
     p = slow.p_value(8, 10)
     for alpha, expected in ((p, False), (np.nextafter(p, 1), True)):
-        plan = plan_of("a", alpha=alpha, max_order=1)
+        plan = plan_of("a", statistic=SignStatistic(alpha), max_order=1)
         _, [test], [gate] = run(plan, lambda one: evidence_of(8, 10))
         assert (test.p_value, gate.p_value) == (p, p)
         assert (test.significant, gate.is_open) == (expected, expected)
@@ -322,6 +325,8 @@ def test_a_refit_shows_everything_but_its_feature():
     """What LOCO reports as the base of a test: all features that the other model was given."""
     plan = plan_of("abc")
     contrast = Contrast(frozenset({1}), Refit(1), shown(plan, "a", "b", "c"), 1, 0.0)
-    test = set_test(plan.features, contrast, evidence_of(SURE), 0.01, 0.02, 0.05)
+    answers = [(contrast, evidence_of(SURE)), (contrast, evidence_of(UNSURE))]
+    [(_, test), (_, other)] = decide(plan.features, plan.statistic, answers, "bonferroni")
     assert (test.term, test.base) == (("b",), ("a", "c"))
-    assert (test.p_value, test.p_adjusted, test.significant) == (0.01, 0.02, True)
+    assert test.p_adjusted == 2 * test.p_value == pytest.approx(2 * slow.p_value(SURE, ROWS))
+    assert (test.significant, other.significant, other.p_adjusted) == (True, False, 1.0)

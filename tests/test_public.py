@@ -8,9 +8,11 @@ import pytest
 import sfit
 
 PUBLIC = [
+    "Average",
     "BetaChoice",
     "GateTest",
     "PartitionedResult",
+    "PermutationTest",
     "SFITResult",
     "SFITSelector",
     "SignTest",
@@ -39,7 +41,9 @@ ARGUMENTS = {
         "estimator X_train y_train X_test y_test features loss alpha correction test groups "
         "n_jobs progress checkpoint checkpoint_key"
     ),
-    sfit.SignTest: "interval validation validation_fraction random_model",
+    sfit.SignTest: "interval ties validation validation_fraction random_model",
+    sfit.PermutationTest: "n_permutations statistic",
+    sfit.Average: "data n_rows",
     sfit.power: "n probability alpha",
     sfit.rows_needed: "probability alpha power",
     sfit.show_versions: "",

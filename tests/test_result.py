@@ -385,7 +385,12 @@ WORDS = st.text(max_size=5) | st.sampled_from(["nan", "inf", "-inf", "null", '"'
 @given(a=FLOATS, b=FLOATS, c=FLOATS, name=WORDS, count=st.integers(1, 10**12))
 def test_any_number_and_any_name_comes_back(few, a, b, c, name, count):
     """Doubles to the last bit, words that look like numbers as words."""
-    test = SetTest(1, (name,), (), a, b, c, a, 0.5, 0.5, False, count, count, 0.01, b)
+    effects = {"loss_base": a, "loss_full": b, "share_moved": 0.5, "n_better": 0, "n_worse": count}
+    test = SetTest(
+        **effects, order=1, term=(name,), base=(), statistic=a, ci_low=b, ci_high=c, ci_lower=a,
+        p_value=0.5, p_adjusted=0.5, significant=False, n_positive=count, n=count, beta=0.01,
+        beta_max=b,
+    )  # fmt: skip
     result = replace(few, tests=(test,), feature_names=(name,))
     again = sfit.SFITResult.from_json(result.to_json())
     assert again == result

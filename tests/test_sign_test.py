@@ -1,17 +1,17 @@
 """Tallies of any tiles merge into what the sorted whole says, or say that a bracket missed."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sfit._contrast import Contrast, Evidence, Losses, Question, Reveal
+from sfit._contrast import Contrast, Effects, Losses, Question, Reveal
 from sfit._select import EMPTY_WINDOW, EVERYTHING, NO_RANKS, SKIPPED, Window
-from sfit._sign_test import Focus, SignStatistic, _overdispersion
-from sfit._tally import Tally
+from sfit._sign_test import Focus, SignEvidence, SignStatistic, _overdispersion
+from sfit._tally import NO_EFFECTS, Tally
 
 NOTHING_SHOWN, ONE_SHOWN = Reveal(frozenset()), Reveal(frozenset({0}))
 LOSS = st.integers(0, 3).map(float) | st.floats(1e-100, 100)
@@ -39,13 +39,13 @@ class Asked:
         return self.statistic._delta_ranks(n), self.statistic._rho_ranks(n)
 
 
-def question(n, beta=0.0, alpha=0.05, interval="exact", only_beta_max=False):
+def question(n, beta=0.0, alpha=0.05, interval="exact", only_beta_max=False, ties="keep"):
     contrast = Contrast(frozenset({0}), NOTHING_SHOWN, ONE_SHOWN, 1, beta)
-    return Asked(Question(contrast, 0, n), SignStatistic(alpha, interval, only_beta_max))
+    return Asked(Question(contrast, 0, n), SignStatistic(alpha, interval, ties, only_beta_max))
 
 
 def tally(asked, losses, windows, n_se):
-    return asked.statistic.tally(asked.question, losses, Focus(*windows, n_se))
+    return asked.statistic.tally_rows(asked.question, losses, Focus(*windows, n_se))
 
 
 def merged(asked, tallies, n_se):
@@ -56,9 +56,22 @@ def conclude(asked, seen):
     return asked.statistic.conclude(asked.question, seen)
 
 
+def described(base, full):
+    """The figures that describe all rows, by plain loops."""
+    pairs, n = list(zip(base, full, strict=True)), len(base)
+    return Effects(
+        loss_base=pytest.approx(math.fsum(base) / n, rel=1e-9),
+        loss_full=pytest.approx(math.fsum(full) / n, rel=1e-9),
+        share_moved=1.0,
+        n_better=sum(f < b for b, f in pairs),
+        n_worse=sum(f > b for b, f in pairs),
+    )
+
+
 def by_sorting(asked, base, full):
     """What is reported of all rows, straight from the definitions."""
-    beta, level, n = asked.question.contrast.beta, asked.ranks, asked.question.n
+    n = len(base)
+    beta, level = asked.question.contrast.beta, asked.statistic.ranks(n)
     rho = np.array([(b - f) / b if b > 0 else -math.inf for b, f in zip(base, full, strict=True)])
     positive = rho > beta
     # delta has the sign of the count; where rounding disagrees it is the nearest such number.
@@ -66,8 +79,9 @@ def by_sorting(asked, base, full):
     delta = np.where(positive & (delta <= 0), 5e-324, np.where(~positive & (delta > 0), 0.0, delta))
     d, r = np.sort(delta), np.sort(rho)[::-1]
     largest = r[level.critical - 1] if level.critical <= n else -math.inf
-    return Evidence(
+    return SignEvidence(
         n=n,
+        effects=described(base, full),
         n_positive=int(positive.sum()),
         n_improvable=int(np.count_nonzero(base)),
         statistic=float(np.mean([d[(n - 1) // 2], d[n // 2]])),
@@ -76,6 +90,12 @@ def by_sorting(asked, base, full):
         ci_lower=d[level.lower - 1] if level.lower else -math.inf,
         beta_max=largest if largest > 0 else math.nan,
     )
+
+
+def assert_same(seen, expected):
+    seen, expected = asdict(seen), asdict(expected)
+    assert seen.pop("effects") == expected.pop("effects")
+    np.testing.assert_equal(seen, expected)
 
 
 def everywhere(asked, losses, n_se):
@@ -92,7 +112,7 @@ def test_any_tiles_say_what_the_sorted_whole_says(pairs, cuts, beta, alpha, inte
         seen.append(tally(asked, Losses(base[places], full[places], None), windows, WIDE))
         seen = [merged(asked, seen, WIDE)]
         windows = seen[0].delta.window, seen[0].rho.window
-    np.testing.assert_equal(asdict(conclude(asked, seen[0])), asdict(by_sorting(asked, base, full)))
+    assert_same(conclude(asked, seen[0]), by_sorting(asked, base, full))
 
 
 @given(PAIRS, st.lists(st.integers(1, 5), min_size=50, max_size=50), BETAS)
@@ -104,7 +124,7 @@ def test_distinct_pairs_with_their_numbers_of_rows(pairs, times, beta):
     counted = everywhere(asked, Losses(base, full, counts), WIDE)
     base, full = np.repeat(base, counts), np.repeat(full, counts)
     one = merged(asked, [counted], WIDE)
-    np.testing.assert_equal(asdict(conclude(asked, one)), asdict(by_sorting(asked, base, full)))
+    assert_same(conclude(asked, one), by_sorting(asked, base, full))
     by_row = everywhere(asked, Losses(base, full, None), WIDE)
     assert counted[:4] == by_row[:4]
 
@@ -147,7 +167,7 @@ def test_many_rows_keep_what_the_brackets_hold(beta, use, seed):
         assert is_inside(some.delta.window, [part.delta.window for part in parts[:3]])
         assert is_inside(some.rho.window, [part.rho.window for part in parts[:3]])
     whole = merged(asked, parts, 4.0)
-    np.testing.assert_equal(asdict(conclude(asked, whole)), asdict(by_sorting(asked, base, full)))
+    assert_same(conclude(asked, whole), by_sorting(asked, base, full))
 
 
 def test_beta_max_is_not_looked_for_where_too_few_rows_improve():
@@ -191,14 +211,15 @@ def test_a_threshold_alone_is_the_one_of_the_whole_answer(pairs, cuts, alpha):
     answer = conclude(asked, merged(asked, seen, WIDE))
     assert len(seen[0].delta.values) == 0
     unknown = dict.fromkeys(("statistic", "ci_low", "ci_high", "ci_lower"), math.nan)
-    np.testing.assert_equal(asdict(answer), asdict(by_sorting(whole, base, full)) | unknown)
+    expected = by_sorting(whole, base, full)
+    assert_same(answer, replace(expected, **unknown, effects=answer.effects))
 
 
 def test_a_threshold_alone_is_not_looked_for_where_an_earlier_tile_saw_none():
     asked = question(12, only_beta_max=True)
     base, full = np.ones(6), np.full(6, 0.5)
     short = tally(asked, Losses(base, full, None), (EVERYTHING, EMPTY_WINDOW), 4.0)
-    assert short == (6, 6, 6, 6, NO_RANKS, SKIPPED)
+    assert short == (6, 6, 6, 6, NO_RANKS, SKIPPED, NO_EFFECTS)
     counted = tally(asked, Losses(base, full, np.full(6, 2)), (EVERYTHING, EVERYTHING), 4.0)
     assert conclude(asked, merged(asked, [counted], 4.0)).beta_max == 0.5
 
@@ -218,7 +239,7 @@ def test_a_bracket_that_missed_is_told():
         for rows in (slice(4_000), slice(4_000, None))
     ]
     answer = conclude(asked, merged(asked, again, 1e3))
-    np.testing.assert_equal(asdict(answer), asdict(by_sorting(asked, base, full)))
+    assert_same(answer, by_sorting(asked, base, full))
 
 
 def test_a_missed_beta_max_is_told_too():
@@ -267,7 +288,7 @@ def test_rows_in_some_order_get_more_room():
 )
 def test_how_much_more_tiles_differ_than_random_rows(tiles, expected):
     """Pearson's statistic over its degrees of freedom, at least 1."""
-    seen = [Tally(n, k, k, n, NO_RANKS, NO_RANKS) for k, n in tiles]
+    seen = [Tally(n, k, k, n, NO_RANKS, NO_RANKS, NO_EFFECTS) for k, n in tiles]
     assert _overdispersion(seen) == pytest.approx(expected)
 
 
@@ -298,6 +319,33 @@ def test_a_tile_without_rows_says_nothing():
     some = everywhere(asked, Losses(np.ones(10), np.linspace(0, 2, 10), None), 4.0)
     alone = conclude(asked, merged(asked, [some], 4.0))
     assert conclude(asked, merged(asked, [empty, some], 4.0)) == alone
+
+
+@given(PAIRS, st.lists(st.booleans(), min_size=50, max_size=50), CUTS, BETAS, st.booleans())
+def test_dropped_ties_leave_the_test_of_the_moved_rows(pairs, moves, cuts, beta, is_counted):
+    """In any tiles, counted or row by row: the rows whose prediction moves, and no others."""
+    base, full = np.array(pairs).T
+    moved = np.array(moves[: len(pairs)])
+    full = np.where(moved, full, base)
+    times = np.full(len(pairs), 2) if is_counted else None
+    asked = question(len(pairs) * (2 if is_counted else 1), beta, ties="drop")
+    seen, windows = [], (EVERYTHING, EVERYTHING)
+    for places in np.split(np.arange(len(pairs)), sorted(cut % len(pairs) for cut in cuts)):
+        counts = None if times is None else times[places]
+        losses = Losses(base[places], full[places], counts, moved[places])
+        seen.append(tally(asked, losses, windows, WIDE))
+        seen = [merged(asked, seen, WIDE)]
+        windows = seen[0].delta.window, seen[0].rho.window
+    answer = conclude(asked, seen[0])
+    assert answer.effects.share_moved == moved.mean()
+    if not moved.any():
+        assert (answer.n, answer.n_positive) == (0, 0)
+        assert asked.statistic.p_values([answer]) == [1.0]
+        return
+    if is_counted:
+        base, full, moved = (np.repeat(values, 2) for values in (base, full, moved))
+    expected = by_sorting(asked, base[moved], full[moved])
+    assert_same(replace(answer, effects=expected.effects), expected)
 
 
 @given(PAIRS)

@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfit import exceptions, models, simulate
+    from sfit._average import Average
     from sfit._beta import choose_beta
     from sfit._binomial import power, rows_needed
     from sfit._feature_significance import feature_significance
     from sfit._loco import loco_significance
     from sfit._partitioned import PartitionedResult
-    from sfit._result import BetaChoice, GateTest, SFITResult
+    from sfit._permutation_test import PermutationTest
+    from sfit._result import BetaChoice, SFITResult
+    from sfit._set_tests import GateTest
     from sfit._sign_test import SignTest
     from sfit._versions import show_versions
     from sfit.selector import SFITSelector
@@ -18,9 +21,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Average",
     "BetaChoice",
     "GateTest",
     "PartitionedResult",
+    "PermutationTest",
     "SFITResult",
     "SFITSelector",
     "SignTest",
@@ -35,12 +40,14 @@ __all__ = [
     "simulate",
 ]
 
-# Where each name lives; modules live in files of their own name. Imported when first asked for, so
-# that `sfit --help` and a misspelt option need not wait for SciPy, scikit-learn and pandas.
+# Where each name lives; modules live in files of their own name. Imported on first use, so
+# `sfit --help` and a misspelt option need not wait for SciPy, scikit-learn and pandas.
 _HOMES = {
+    "Average": "_average",
     "BetaChoice": "_result",
-    "GateTest": "_result",
+    "GateTest": "_set_tests",
     "PartitionedResult": "_partitioned",
+    "PermutationTest": "_permutation_test",
     "SFITResult": "_result",
     "SFITSelector": "selector",
     "SignTest": "_sign_test",

@@ -27,7 +27,7 @@ from sfit._request import BetaRequest, Request, Subject
 from sfit._result import BetaChoice
 from sfit._resume import opened_for
 from sfit._session import Session
-from sfit._sign_test import SignStatistic
+from sfit._sign_test import SignStatistic, SignTest
 from sfit.exceptions import BetaError, DataError, ModelError
 from sfit.sample import Sample, prepare
 
@@ -92,7 +92,7 @@ def choose_beta(
     checkpoint, checkpoint_key : as in `feature_significance`
         SQLite file from which an interrupted run resumes.
     random_state : int or Generator, optional
-        Seed of the random models; the result records it.
+        Seed of the random models, and of the rows that an `Average` draws; the result records it.
 
     Returns
     -------
@@ -120,26 +120,27 @@ def choose_beta(
     request = BetaRequest.checked(**locals())
     session = Session.of(request)
     warn_of_order(X, y, "y")
-    sample = prepare(model, X, y, **request.subject)
+    seed = session.seed(request.random_state)
+    sample = prepare(model, X, y, seed=seed, **request.subject)
     stored = opened_for(checkpoint, checkpoint_key, request.identity(), sample)
     with stored as session.checkpoint:
         return choose_on(sample, request, session)
 
 
 def choose_for(
-    request: Request, sample: Sample, validation: Sample | None, session: Session
+    request: Request, test: SignTest, sample: Sample, validation: Sample | None, session: Session
 ) -> tuple[BetaChoice, Sample]:
-    """Choose beta for a test; return the choice and the rows left to test."""
+    """Choose beta for a sign test; return the choice and the rows left to test."""
     seed = session.seed(request.random_state)
     if validation is None:
-        validation, sample = set_aside(sample, request.test.validation_fraction, seed)
+        validation, sample = set_aside(sample, test.validation_fraction, seed)
     beta_request = BetaRequest(
         **{one.name: getattr(request, one.name) for one in fields(Subject)},
         alpha=request.alpha,
         n_models=N_MODELS,
         max_beta=MAX_BETA,
         grid=None,
-        random_model=request.test.random_model,
+        random_model=test.random_model,
         fast=request.fast,
         random_state=seed,
     )

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from hashlib import blake2b
+from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,6 +38,7 @@ class Checkpoint:
 
     def __init__(self, path: Any, about: Mapping[str, str]):
         self.path = Path(path)
+        self.drawn: dict[str, int] = {}
         about = {FORMAT_ROW: FORMAT, **about}
         self.identity = _digest(about)
         try:
@@ -128,13 +130,15 @@ class Checkpoint:
         It becomes part of the run's identity: if the number is lost, entries computed with it must
         not be combined with those of another.
         """
-        drawn = self.get(name, 0, 0, int)
-        if drawn is None:
-            drawn = value
-            self.put(name, 0, 0, str(value).encode())
-            self.commit()
-        self.identity = _digest({"identity": self.identity.hex(), name: str(drawn)})
-        return drawn
+        if name not in self.drawn:
+            drawn = self.get(name, 0, 0, int)
+            if drawn is None:
+                drawn = value
+                self.put(name, 0, 0, str(value).encode())
+                self.commit()
+            self.identity = _digest({"identity": self.identity.hex(), name: str(drawn)})
+            self.drawn[name] = drawn
+        return self.drawn[name]
 
     def close(self) -> None:
         """Close the file; entries not committed are lost."""
@@ -178,6 +182,25 @@ class Checkpoint:
             f"checkpoint {str(self.path)!r} is damaged, or not a checkpoint ({what}): delete it "
             "to start over."
         )
+
+
+def drawn_before(path: Any, name: str) -> int | None:
+    """The number that `first_drawn` stored in a file, if any, before the file is opened.
+
+    It is not verified: `first_drawn` does that later, and opening the file reports any damage.
+    """
+    if not isinstance(path, str | PathLike):
+        return None
+    try:
+        if not Path(path).is_file():
+            return None
+        with closing(
+            sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
+        ) as file:
+            row = file.execute("SELECT data FROM finished WHERE stage = ?", (name,)).fetchone()
+            return None if row is None else int(row[0])
+    except (*DAMAGED, OSError):
+        return None
 
 
 def _digest(about: Mapping[str, str]) -> bytes:

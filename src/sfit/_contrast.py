@@ -81,7 +81,9 @@ class Question(NamedTuple):
     contrast: Contrast
     part: int
     n: int
-    """Number of units in the part."""
+    """Number of rows in the part."""
+    family: int = 1
+    """Number of sets that are decided together; a correction divides the level by it."""
 
 
 class Losses(NamedTuple):
@@ -90,24 +92,38 @@ class Losses(NamedTuple):
     base: Array
     full: Array
     counts: Array | None
+    moved: Array | None = None
+    """Entries whose prediction differs by more than rounding; None: all of them."""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Figures that describe a contrast, whatever the test."""
+
+    loss_base: float
+    """Mean loss of the base side."""
+    loss_full: float
+    """Mean loss of the full side."""
+    share_moved: float
+    """Share of rows whose prediction differs between the sides."""
+    n_better: int
+    """Rows whose loss is smaller on the full side."""
+    n_worse: int
+    """Rows whose loss is larger on the full side."""
+
+    @property
+    def gain(self) -> float:
+        """Mean loss saved by the full side."""
+        return self.loss_base - self.loss_full
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The result of a contrast over all rows; everything reported about it comes from here.
-
-    The median and its interval are NaN if only beta_max was computed.
-    """
+    """The result of a contrast over all rows; everything reported about it comes from here."""
 
     n: int
-    n_positive: int
-    n_improvable: int
-    """Rows with a nonzero base loss; no other row can count as positive."""
-    statistic: float
-    ci_low: float
-    ci_high: float
-    ci_lower: float
-    beta_max: float
+    """Number of units that count."""
+    effects: Effects
 
 
 def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit._contrast import Contrast, Losses, same_prediction
+from sfit._diagnostics import base_is_far
 from sfit._losses import Loss
 from sfit.restrict import Precision, Prediction, SidePredictions
 from sfit.rows import Rows, Tile
@@ -38,13 +39,26 @@ class Evaluation:
     """Variation of a prediction from the model's own arithmetic; see `rounding_noise`."""
     nonnegative: bool = False
     """Whether negative losses are refused even at beta = 0."""
+    probe: tuple[Array, Array] | None = None
+    """Predictions of some rows, with nothing and with everything revealed."""
+
+    def caveats(self) -> list[str]:
+        """Sentences about a base prediction that is far from the predictions of the rows."""
+        if self.probe is None:
+            return []
+        base, predictions = (values.reshape(len(values), -1) for values in self.probe)
+        text = base_is_far(base[0], predictions)
+        return [] if text is None else [text]
 
     def prepare(
-        self, contrasts: Sequence[Contrast], warn: Callable[[str], None]
+        self, contrasts: Sequence[Contrast], warn: Callable[[str], None], tabulate: bool
     ) -> tuple[str, list[Contrast]]:
-        """Choose the route of some contrasts; return its name and the contrasts it predicts."""
+        """Choose the route of some contrasts; return its name and the contrasts it predicts.
+
+        `tabulate`: whether any function of the revealed values will do.
+        """
         precision = Precision(self.unit, self.noise, len(self.rows))
-        return self.predictions.prepare(contrasts, self.rows.first, precision, warn)
+        return self.predictions.prepare(contrasts, self.rows.first, precision, warn, tabulate)
 
 
 class Base:
@@ -78,13 +92,22 @@ class Base:
         n_same = np.count_nonzero(same)
         if n_same == len(same):
             # The model ignores this feature: return the identical array, which callers recognise.
-            return Losses(self._base_losses, self._base_losses, None)
+            nowhere = np.zeros(len(self.tile), dtype=bool)
+            return Losses(self._base_losses, self._base_losses, None, nowhere)
         # The dtype in which losses are computed must not depend on other rows.
         values = full.values.astype(np.result_type(base, full.values), copy=False)
+        moved = None
         if n_same:
             values = np.where(_like(same, values), base, values)
+            moved = Prediction(~same, full.codes, full.n_rows).by_row()
         by_row = Prediction(values, full.codes, full.n_rows).by_row()
-        return Losses(self._base_losses, self._loss(by_row), None)
+        return Losses(self._base_losses, self._loss(by_row), None, moved)
+
+    def is_same(self, full: Prediction) -> bool:
+        """Whether the full side equals the base everywhere, but for rounding."""
+        if self.prediction.is_constant:
+            return bool(self._same(self.prediction.values, full.values).all())
+        return bool(self._same(self._predicted, full.by_row()).all())
 
     @cached_property
     def _predicted(self) -> Array:
@@ -101,14 +124,15 @@ class Base:
         return same_prediction(base, full, self.evaluation.unit, self.evaluation.noise)
 
     def _row_by_row(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
-        base, losses, _ = everywhere = self.losses_by_row(full)
+        base, losses, _, moved = everywhere = self.losses_by_row(full)
         for part in parts:
             if self.tile.part is None:
                 yield everywhere
             else:
                 mask = self.tile.part == part
                 of_part = base[mask]
-                yield Losses(of_part, of_part if losses is base else losses[mask], None)
+                of_full = of_part if losses is base else losses[mask]
+                yield Losses(of_part, of_full, None, None if moved is None else moved[mask])
 
     def _counted(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
         """Both sides take few values: count the rows of each (full cell, base cell, class)."""
@@ -129,7 +153,8 @@ class Base:
             of_full, of_base = np.divmod(pairs, n_base)
             same = self._same(base.values[of_base], full.values[of_full])
             lost = base_losses[of_base, classes]
-            yield Losses(lost, np.where(same, lost, full_losses[of_full, classes]), counts[seen])
+            of_full_side = np.where(same, lost, full_losses[of_full, classes])
+            yield Losses(lost, of_full_side, counts[seen], ~same)
 
 
 def _like(mask: Array, values: Array) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 
 from sfit.exceptions import ArgumentError, DataError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 Record = TypeVar("Record")
 
@@ -120,9 +120,11 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 # Bounds of the fields of these names, in any record; other fields are unbounded.
 _BOUNDS: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("order", "after_order", "max_order"), (1, 1_000)),
-    **dict.fromkeys(("n", "n_rows"), (1, 10**15)),
-    **dict.fromkeys(("n_positive", "n_partners", "seed"), (0, math.inf)),
+    "n_rows": (1, 10**15),
+    "n": (0, 10**15),
+    **dict.fromkeys(("n_positive", "n_better", "n_worse", "n_partners", "seed"), (0, math.inf)),
     **dict.fromkeys(("p_value", "p_adjusted", "alpha", "coverage", "beta", "grid"), (0, 1)),
+    **dict.fromkeys(("p_resolution", "share_moved"), (0, 1)),
     "planned_alpha": (0, 1),
 }
 

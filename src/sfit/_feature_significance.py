@@ -10,11 +10,11 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
-from sfit._contrast import Evidence
 from sfit._features import positions_of
 from sfit._measure import measure
 from sfit._partitioned import PartitionedResult
 from sfit._partners import Checked, Partners, check_partners, find_partners
+from sfit._permutation_test import PermutationStatistic, PermutationTest
 from sfit._procedure import Design, Outcome, follow
 from sfit._request import Request
 from sfit._result import BetaChoice, Settings, SFITResult
@@ -29,7 +29,7 @@ from sfit.sample._reference import describe_reference
 class Options(TypedDict, total=False):
     """All options except `by`, which selects the return type. For type checkers and editors."""
 
-    test: Literal["sign"] | SignTest
+    test: Literal["sign", "permutation"] | SignTest | PermutationTest
     features: Sequence[Any] | None
     loss: str | Callable[[Any, Any], Any]
     alpha: float
@@ -70,7 +70,7 @@ def feature_significance(
     X: Any,
     y: Any,
     *,
-    test: Literal["sign"] | SignTest = "sign",
+    test: Literal["sign", "permutation"] | SignTest | PermutationTest = "sign",
     features: Sequence[Any] | None = None,
     loss: str | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
@@ -94,11 +94,12 @@ def feature_significance(
     checkpoint_key: str | None = None,
     random_state: Any = None,
 ) -> SFITResult | PartitionedResult:
-    r"""Test which features a fitted model really uses, without refitting it.
+    r"""Test which features a fitted model uses, without refitting it.
 
-    All features are frozen at reference values. Revealing one feature, or a set, changes the loss
-    of each held-out row. A sign test on these changes decides whether more than half of the rows
-    improve.
+    All features are hidden: frozen at reference values, or averaged out. Revealing one feature, or
+    a set, changes the prediction of each held-out row. The sign test asks whether that improves the
+    typical row: whether the loss of more than half of the rows falls. The permutation test asks
+    whether these predictions are related to the outcome at all.
 
     Parameters
     ----------
@@ -114,8 +115,9 @@ def feature_significance(
     y : array of shape (n,) or (n, outputs), or str
         The observed target, or the name of its column in `X` (required if `X` is read tile by
         tile). Rows are matched by position; pandas indexes are ignored.
-    test : "sign" or SignTest, default="sign"
-        The sign test of the paper. Pass a `SignTest` to change its options.
+    test : {"sign", "permutation"}, SignTest or PermutationTest, default="sign"
+        The sign test of the paper, or the permutation test, which is much more powerful for
+        features that matter to a minority of the rows. Pass an object to change its options.
     features : sequence of names, optional
         The columns to pass to the model. By default, the feature names stored in the model; if it
         has none, all columns except those of `y` and `by`.
@@ -127,20 +129,20 @@ def feature_significance(
     alpha : float, default=0.05
         Level of every test.
     beta : float, sequence of floats or "auto", optional
-        The smallest relative improvement of the loss that counts: one number, or one per order.
-        The default is 0.01. At 1 nothing can be significant, and sfit warns. `"auto"` chooses beta
-        with `choose_beta`, ignoring `given`, on the validation rows of `SignTest` or, without
-        these, on part of the rows, which are then excluded from the tests.
+        The smallest relative improvement of the loss that counts in the sign test: one number, or
+        one per order. The default is 0.01. At 1 nothing can be significant, and sfit warns.
+        `"auto"` chooses beta with `choose_beta`, ignoring `given`, on the validation rows of
+        `SignTest` or, without these, on part of the rows, which are then excluded from the tests.
     max_order : int, default=1
         Largest number of features tested together. The procedure stops earlier when all features
         together no longer improve on those found.
     correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, default=None
         Multiple-testing correction, applied within each order.
-    reference : str, number, mapping, row or data set, default="mean"
+    reference : str, number, mapping, row, data set or Average, default="mean"
         The values at which features are frozen: the `"mean"`, `"median"` or `"mode"` of the rows,
         one number, a mapping from column to value (other columns: mean), one value per column, or
         a data set whose means are used, ideally the training set. Non-numeric columns use their
-        mode.
+        mode. An `Average` hides features differently: it averages predictions over background rows.
     groups : mapping, optional
         Maps a name to the columns revealed together, such as the dummies of one category.
     always_on : sequence of names, default=()
@@ -179,7 +181,8 @@ def feature_significance(
         later run cannot recognise them: callables, and models that contain a class or function
         from outside installed packages. The error names the cause.
     random_state : int or Generator, optional
-        Seed for `beta="auto"`; nothing else is random.
+        Seed for the permutations, for `beta="auto"` and for the rows that an `Average` draws. By
+        default, a seed is drawn; the result records it.
 
     Returns
     -------
@@ -198,6 +201,9 @@ def feature_significance(
     probability 1/2, whatever the distribution of the data. First-order tests are Algorithm 1 of
     Horel and Giesecke, second-order tests Algorithm 2. A gate decides whether to go on to the next
     order: it tests all features against those found so far, at beta = 0.
+
+    `PermutationTest` explains the permutation test. It has no gate, because no valid test is known
+    of all features given those found. At order 2 and above it tests sets without features found.
 
     References
     ----------
@@ -219,7 +225,8 @@ def feature_significance(
     session.warn(*request.warnings())
     warn_of_order(X, y, "y")
     warn_of_order(X, by, "by")
-    sample = prepare(model, X, y, by=by, **request.subject)
+    seed = session.seed(request.random_state)
+    sample = prepare(model, X, y, by=by, seed=seed, **request.subject)
     candidates = check_partners(partners, sample.features.names)
     design = design_of(request, sample, candidates)
     validation = validation_of(request, sample, model)
@@ -227,15 +234,20 @@ def feature_significance(
     identity = request.identity() | chosen
     stored = opened_for(checkpoint, checkpoint_key, identity, sample, validation)
     with stored as session.checkpoint:
+        if sample.seed is not None or request.test.random:
+            seed = session.seed(request.random_state)  # stored: a resumed run draws the same
         choice = None
-        if request.betas is None:
-            choice, sample = choose_for(request, sample, validation, session)
+        if request.betas is None and isinstance(request.test, SignTest):
+            choice, sample = choose_for(request, request.test, sample, validation, session)
             design = replace(design, betas=(choice.beta,) * request.max_order)
+        if request.test.random:
+            design = replace(design, statistic=replace(statistic_of(request, sample), seed=seed))
         sizes = sample.rows.sizes()
         session.warn(*(text for n in sizes for text in design.statistic.too_few(n)))
         evaluation = sample.evaluation(request.fast, session.warn)
         answer = partial(measure, evaluation, statistic=design.statistic, session=session)
         outcomes = follow(design, sizes, answer, session.warn)
+        session.caveats += evaluation.caveats()
     results = report(request, sample, design, outcomes, choice, session)
     if by is None:
         return results[0]
@@ -243,8 +255,25 @@ def feature_significance(
     return PartitionedResult(tuple(zip(sample.rows.parts, results, strict=True)), label)
 
 
+def statistic_of(request: Request, sample: Sample) -> Any:
+    """The statistic for the level and the loss of this run; it may still need a seed."""
+    if isinstance(request.test, SignTest):
+        return request.test.at(request.alpha)
+    y = sample.rows.first.y
+    return PermutationStatistic(
+        alpha=request.alpha,
+        test=request.test,
+        loss=sample.loss,
+        n_classes=0 if sample.view.classes is None else len(sample.view.classes),
+        n_outputs=1 if y.ndim == 1 else y.shape[1],
+        n_rows=len(sample.rows),
+        correction=request.correction,
+        by_class=isinstance(request.by, str) and request.by == "class",
+    )
+
+
 def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
-    """The design for every part of the rows; it has no betas if they are still to be chosen."""
+    """The design for every part of the rows; betas may still have to be chosen."""
     features = sample.features
     if request.given_rest and "rest" in features.names:
         raise ArgumentError(
@@ -262,10 +291,9 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         partners = find_partners(candidates, request.n_partners, features, structure, tested)
     return Design(
         features=features,
-        statistic=request.test.at(request.alpha),
+        statistic=statistic_of(request, sample),
         given=frozenset(given),
         rest=request.given_rest,
-        alpha=request.alpha,
         betas=request.betas or (),
         max_order=request.max_order,
         correction=request.correction,
@@ -277,11 +305,11 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
 
 def validation_of(request: Request, sample: Sample, model: Any) -> Sample | None:
     """The user's validation rows for ``beta="auto"``; None if not given."""
-    if request.test.validation is None:
+    if not isinstance(request.test, SignTest) or request.test.validation is None:
         return None
     pair = check_validation(request.test.validation)
     warn_of_order(*pair, "validation[1]", "validation[0]")
-    subject = request.subject | {"features": sample.asked["features"]}
+    subject = request.subject | {name: sample.asked[name] for name in ("features", "reference")}
     try:
         validation = prepare(model, *pair, **subject)
     except (ArgumentError, DataError) as error:
@@ -299,44 +327,54 @@ def report(
     request: Request,
     sample: Sample,
     design: Design,
-    outcomes: Sequence[tuple[Outcome, Sequence[Evidence]]],
+    outcomes: Sequence[tuple[Outcome, Sequence[Any]]],
     choice: BetaChoice | None,
     session: Session,
 ) -> list[SFITResult]:
     """The frozen result of each part of the rows."""
     features, statistic = sample.features, design.statistic
-    general = list(sample.caveats)
+    general = [*sample.caveats, *session.caveats]
     if request.correction is not None and request.max_order > 1:
         general.append(
             "which sets are tested at order 2 and above depends on earlier decisions on the same "
             "rows; at these orders the correction is valid only conditionally on those decisions."
         )
+    if not statistic.conditional and request.max_order > 1:
+        general.append(
+            "sets that contain a feature already found were not tested: the permutation test "
+            "cannot test a set over features that are already revealed."
+        )
     # Settings with the name of a request field store its checked value.
     names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
     settings = {name: getattr(request, name) for name in names} | {
-        "test": "SFIT (Horel and Giesecke)",
+        "test": statistic.name,
         "loss": sample.loss.name,
-        "beta": design.betas,
+        "beta": design.betas if isinstance(request.test, SignTest) else (),
+        "ties": getattr(statistic, "ties", None),
         "interval": statistic.interval,
-        "reference": describe_reference(request.reference),
+        "reference": describe_reference(sample.asked["reference"]),
         "reference_origin": features.origin,
+        "seed": statistic.seed if isinstance(statistic, PermutationStatistic) else sample.seed,
         "space": features.space,
         "given": ("rest",) if design.rest else features.named(design.given),
         "always_on": sample.always_on,
         "partners": request.partners if isinstance(request.partners, str) else "given",
     }
+    given = design.rest or bool(design.given)
     results, run = [], session.run()
-    for (tests, gates), evidence in outcomes:
+    for n_rows, ((tests, gates), evidence) in zip(sample.rows.sizes(), outcomes, strict=True):
         n = evidence[0].n
-        few, stuck = statistic.too_few(n), statistic.cannot_reject(evidence, sample.loss.name)
+        # Tests that drop ties count different numbers of rows: report a coverage that all have.
+        coverage = min(statistic.coverage(one.n) for one in evidence)
+        few, stuck = statistic.too_few(n), statistic.caveats(evidence, sample.loss.name)
         session.warn(*stuck)
         results.append(
             SFITResult(
                 tests=tuple(tests),
                 gates=tuple(gates),
                 feature_names=features.named(design.tested),
-                settings=Settings(**settings, coverage=statistic.ranks(n).coverage),
-                caveats=(*general, *few, *stuck),
+                settings=Settings(**settings, n_rows=n_rows, coverage=coverage),
+                caveats=(*general, *few, *stuck, *statistic.diagnose(tests, gates, given)),
                 beta_choice=choice,
                 run=run,
             )

@@ -15,14 +15,14 @@ from sfit._arguments import is_iterable, shown
 from sfit._contrast import Term
 from sfit.exceptions import ArgumentError
 from sfit.rows import Table, column_of, column_values, identity, is_one_value
-from sfit.rows._ranges import is_one_number
+from sfit.rows._survey import is_one_number
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Features:
-    """The features under test and how to freeze them."""
+    """The features under test and how to hide them."""
 
     names: tuple[str, ...]
     columns: tuple[tuple[int, ...], ...]
@@ -30,7 +30,10 @@ class Features:
     always_on: tuple[int, ...]
     """Masked-space columns that every side reveals (an explicit intercept)."""
     reference: Table
-    """One row of the masked space: the values at which hidden features are frozen."""
+    """Background rows of the masked space, whose values hidden features take.
+
+    Predictions are averaged over these rows. A single row freezes hidden features at a point.
+    """
     space: str
     """"original", or "encoded" for a Pipeline that is masked after its head."""
     origin: str
@@ -48,6 +51,24 @@ class Features:
     def named(self, term: Iterable[int]) -> tuple[str, ...]:
         """The user's names of a term, in the order of the columns."""
         return tuple(self.names[feature] for feature in sorted(term))
+
+    def background(self, columns: Sequence[int]) -> Table:
+        """The background rows of a side that reveals `columns`: one, if all would be the same."""
+        n_shown = sum(column in self._varying for column in columns)
+        one = self.reference.shape[0] > 1 and n_shown == len(self._varying)
+        return self.reference[:1] if one else self.reference
+
+    @cached_property
+    def _varying(self) -> frozenset[int]:
+        """Masked-space columns in which background rows differ."""
+        rows = self.reference
+        if rows.shape[0] == 1:
+            return frozenset()
+        if isinstance(rows, np.ndarray) and rows.dtype != object:
+            bits = np.ascontiguousarray(rows).view(f"i{rows.itemsize}")
+            return frozenset(np.flatnonzero((bits != bits[0]).any(axis=0)).tolist())
+        columns = range(rows.shape[1])
+        return frozenset(c for c in columns if not is_one_value(column_of(rows, c)))
 
     @cached_property
     def everything(self) -> Term:
@@ -145,8 +166,9 @@ def constant_features(features: Features, encoded: Table) -> tuple[list[str], li
         # A feature without columns is dropped before the model.
         if columns and all(_is_constant(features, encoded, column) for column in columns):
             frozen = all(
-                _same_value(column_values(features.reference, c)[0], column_values(encoded, c)[0])
+                _same_value(hidden, column_values(encoded, c)[0])
                 for c in columns
+                for hidden in column_values(features.reference, c)
             )
             (at_reference if frozen else elsewhere).append(name)
     return at_reference, elsewhere

@@ -11,12 +11,13 @@ from typing import Any
 
 from sfit._arguments import check_choice, check_flag
 from sfit._binomial import critical_count, p_value, ranks
-from sfit._contrast import Contrast, Evidence, Question, Reveal, Term, delta, relative_improvement
+from sfit._contrast import Contrast, Question, Reveal, Term, delta, relative_improvement
 from sfit._measure import measure
 from sfit._multiplicity import adjust
 from sfit._partners import interaction_scores
 from sfit._session import Session
-from sfit._sign_test import SignStatistic
+from sfit._set_tests import sign_tests
+from sfit._sign_test import SignEvidence, SignStatistic
 from sfit._versions import versions
 from sfit.sample import prepare
 
@@ -31,6 +32,7 @@ __all__ = [
     "p_value",
     "ranks",
     "relative_improvement",
+    "sign_tests",
     "single",
     "term_over",
     "versions",
@@ -44,7 +46,7 @@ class Contrasts:
         self.sample = prepare(model, X, y, **options)
         self._evaluation = self.sample.evaluation()
 
-    def evidence(self, contrasts: Sequence[Contrast], alpha: float) -> list[Evidence]:
+    def evidence(self, contrasts: Sequence[Contrast], alpha: float) -> list[SignEvidence]:
         """Evidence of all rows on these contrasts; alpha is the level of `beta_max`."""
         n = len(self.sample.rows)
         questions = [Question(contrast, 0, n) for contrast in contrasts]

@@ -15,13 +15,12 @@ import numpy.typing as npt
 from joblib import delayed, effective_n_jobs, parallel_config
 
 from sfit._arguments import warn_of_order
-from sfit._contrast import Contrast, Evidence, Question, Refit, Reveal, Side
+from sfit._contrast import Contrast, Question, Refit, Reveal, Side
 from sfit._features import group_columns
 from sfit._jobs import workers
 from sfit._measure import measure
-from sfit._multiplicity import adjust
 from sfit._payload import share
-from sfit._procedure import set_test
+from sfit._procedure import decide
 from sfit._progress import progress_bar
 from sfit._refits import (
     ALL_FEATURES,
@@ -41,7 +40,7 @@ from sfit._request import RefitRequest
 from sfit._result import REFITS, Settings, SFITResult
 from sfit._resume import opened
 from sfit._session import Session
-from sfit._sign_test import SignStatistic, SignTest
+from sfit._sign_test import SignEvidence, SignStatistic, SignTest
 from sfit.exceptions import ArgumentError
 from sfit.restrict import Restricted, SidePredictions
 from sfit.sample import Sample, prepare
@@ -151,11 +150,11 @@ def compare_refits(
     statistic: SignStatistic,
     request: RefitRequest,
     session: Session,
-) -> list[tuple[Contrast, Evidence]]:
+) -> list[tuple[Contrast, SignEvidence]]:
     """Refit without each feature and compare the losses; reuse stored predictions."""
     evaluation = full.evaluation(warn=session.warn)
     everything = Reveal(full.features.everything)
-    answers: dict[int, tuple[Contrast, Evidence]] = {}
+    answers: dict[int, tuple[Contrast, SignEvidence]] = {}
 
     def compare(feature: int, base: Sequence[Array], whole: Sequence[Array]) -> None:
         contrast = Contrast(frozenset({feature}), Refit(feature), everything)
@@ -207,25 +206,22 @@ def _result(
     request: RefitRequest,
     full: Sample,
     statistic: SignStatistic,
-    compared: Sequence[tuple[Contrast, Evidence]],
+    compared: Sequence[tuple[Contrast, SignEvidence]],
     caveats: tuple[str, ...],
     session: Session,
 ) -> SFITResult:
-    p_values = statistic.p_values([evidence for _, evidence in compared])
-    adjusted = adjust(p_values, request.correction)
-    tests = tuple(
-        set_test(full.features, contrast, evidence, p, q, request.alpha)
-        for (contrast, evidence), p, q in zip(compared, p_values, adjusted, strict=True)
-    )
+    decided = decide(full.features, statistic, compared, request.correction)
     settings = Settings(
         test="LOCO (Lei et al.)",
+        n_rows=len(full.rows),
         loss=full.loss.name,
         alpha=request.alpha,
         beta=(0.0,),
         max_order=1,
         correction=request.correction,
         interval=statistic.interval,
-        coverage=statistic.ranks(len(full.rows)).coverage,
+        ties=statistic.ties,
+        coverage=statistic.coverage(len(full.rows)),
         reference="none",
         reference_origin=REFITS,
         space="original",
@@ -237,4 +233,5 @@ def _result(
         strict=False,
     )
     run = session.run()
+    tests = tuple(test for _, test in decided)
     return SFITResult(tests, (), full.features.names, settings, caveats, run=run)

@@ -29,3 +29,11 @@ def adjust(p_values: Array, correction: str | None) -> Array:
         return adjusted
     # The paper suggests Benjamini and Yekutieli (2001), because the tests are dependent.
     return np.asarray(false_discovery_control(p, method=correction.removeprefix("fdr_")))
+
+
+def smallest_threshold(alpha: float, correction: str | None, m: int) -> float:
+    """The smallest level with which a p-value is compared when m sets are decided together."""
+    if correction is None:
+        return alpha
+    harmonic = sum(1 / k for k in range(1, m + 1)) if correction == "fdr_by" else 1.0
+    return alpha / (m * harmonic)

@@ -7,24 +7,23 @@ models nor rows, and reads like section 2 of the paper.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
-import numpy as np
-
-from sfit._contrast import Contrast, Evidence, Question, Reveal, Term
+from sfit._contrast import Contrast, Question, Reveal, Term
 from sfit._features import Features
 from sfit._multiplicity import adjust
-from sfit._result import GateTest, SetTest
-from sfit._sign_test import SignStatistic
+from sfit._set_tests import AnySetTest, GateTest
+from sfit._statistic import Test
 
 COSTLY_PLAN = 5_000
 """sfit warns about the cost of an order with more sets than this."""
 
-Outcome = tuple[list[SetTest], list[GateTest]]
-Procedure = Generator[list[Contrast], list[Evidence], Outcome]
-Measure = Callable[[list[Question], str], list[Evidence]]
-"""Answers questions; the string names the stage."""
+Outcome = tuple[list[AnySetTest], list[GateTest]]
+Procedure = Generator[list[Contrast], list[Any], Outcome]
+Measure = Callable[[list[Question], str], list[Any]]
+"""Answers questions with evidence; the string names the stage."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,10 @@ class Design:
     """The tests to run on every part of the rows."""
 
     features: Features
-    statistic: SignStatistic
+    statistic: Test
     given: Term
     rest: bool
     """Whether each feature is tested over all the others."""
-    alpha: float
     betas: tuple[float, ...]
     max_order: int
     correction: str | None
@@ -53,7 +51,7 @@ class Design:
 
 def follow(
     design: Design, sizes: Sequence[int], measure: Measure, warn: Callable[[str], None]
-) -> list[tuple[Outcome, list[Evidence]]]:
+) -> list[tuple[Outcome, list[Any]]]:
     """Run one procedure per part of the rows, in lockstep, so each side is predicted only once.
 
     Each outcome comes with the evidence of its first stage.
@@ -61,11 +59,11 @@ def follow(
     procedures = [procedure(design) for _ in sizes]
     pending = {part: next(one) for part, one in enumerate(procedures)}
     outcomes: dict[int, Outcome] = {}
-    first: dict[int, list[Evidence]] = {}
+    first: dict[int, list[Any]] = {}
     while pending:
         _warn_of_cost(pending, warn)
         questions = [
-            Question(contrast, part, sizes[part])
+            Question(contrast, part, sizes[part], len({one.term for one in contrasts}))
             for part, contrasts in pending.items()
             for contrast in contrasts
         ]
@@ -96,15 +94,18 @@ def _warn_of_cost(pending: Mapping[int, list[Contrast]], warn: Callable[[str], N
 def procedure(design: Design) -> Procedure:
     """Find significant features order by order, until a gate closes."""
     found: set[int] = set()
-    tests: list[SetTest] = []
+    tests: list[AnySetTest] = []
     gates: list[GateTest] = []
     for order in range(1, design.max_order + 1):
         decided = yield from decide_order(design, order, frozenset(found))
         tests += [test for _, test in decided]
         # The members of significant sets join `found` only after the whole order is decided.
         found.update(*(term for term, test in decided if test.significant))
+        # What is left beyond the features found is a question about features given.
         if design.rest:
             break
+        if not design.statistic.conditional:
+            continue
         gate = yield from ask_gate(design, order, frozenset(found))
         gates.append(gate)
         # A closed gate means that no feature is left; interactions of those found may remain.
@@ -115,7 +116,7 @@ def procedure(design: Design) -> Procedure:
 
 def decide_order(
     design: Design, order: int, found: Term
-) -> Generator[list[Contrast], list[Evidence], list[tuple[Term, SetTest]]]:
+) -> Generator[list[Contrast], list[Any], list[tuple[Term, AnySetTest]]]:
     """Algorithm 1 (order 1) and Algorithm 2 (order 2), for any order."""
     contrasts = [
         contrasts_of(design, term, order, found) for term in plan_sets(design, order, found)
@@ -123,27 +124,24 @@ def decide_order(
     flat = [contrast for of_set in contrasts for contrast in of_set]
     answers = iter((yield flat) if flat else [])
     # A set must pass all its contrasts: the one with the largest p-value is reported.
-    reported: list[tuple[Contrast, Evidence]] = []
+    reported: list[tuple[Contrast, Any]] = []
     for of_set in contrasts:
-        evidence = [next(answers) for _ in of_set]
-        weakest = design.statistic.weakest(evidence)
-        beta_max = _smallest_beta_max(evidence)
-        reported.append((of_set[weakest], replace(evidence[weakest], beta_max=beta_max)))
-    p_values = design.statistic.p_values([evidence for _, evidence in reported])
-    adjusted = adjust(p_values, design.correction)
-    return [
-        (contrast.term, set_test(design.features, contrast, evidence, p, q, design.alpha))
-        for (contrast, evidence), p, q in zip(reported, p_values, adjusted, strict=True)
-    ]
+        weakest, evidence = design.statistic.weakest([next(answers) for _ in of_set])
+        reported.append((of_set[weakest], evidence))
+    return decide(design.features, design.statistic, reported, design.correction)
 
 
 def plan_sets(design: Design, order: int, found: Term) -> list[Term]:
-    """All distinct sets {j} + K: j not yet found, K from the partners P_j of j (section 2.3)."""
+    """All distinct sets {j} + K: j not yet found, K from the partners P_j of j (section 2.3).
+
+    A statistic that cannot test over features already revealed leaves out sets of features found.
+    """
     sets = {
         frozenset({j, *others})
         for j in design.tested
         if design.exhaustive or j not in found
         for others in combinations(design.partners.get(j, ()), order - 1)
+        if design.statistic.conditional or found.isdisjoint(others)
     }
     return sorted(sets, key=sorted)
 
@@ -179,7 +177,7 @@ def contrasts_of(design: Design, term: Term, order: int, found: Term) -> list[Co
 
 def ask_gate(
     design: Design, order: int, found: Term
-) -> Generator[list[Contrast], list[Evidence], GateTest]:
+) -> Generator[list[Contrast], list[Any], GateTest]:
     """Test whether all features together predict better than those found (Algorithm 2)."""
     everything, base = design.features.everything, found | design.given
     names = design.features.named(found)
@@ -193,37 +191,24 @@ def ask_gate(
         p_value=p,
         n_positive=evidence.n_positive,
         n=evidence.n,
-        is_open=p < design.alpha,
+        loss_found=evidence.effects.loss_base,
+        loss_full=evidence.effects.loss_full,
+        is_open=p < design.statistic.alpha,
     )
 
 
-def set_test(
+def decide(
     features: Features,
-    contrast: Contrast,
-    evidence: Evidence,
-    p: float,
-    adjusted: float,
-    alpha: float,
-) -> SetTest:
-    """The reported test of a set, from its weakest contrast."""
-    return SetTest(
-        order=contrast.order,
-        term=features.named(contrast.term),
-        base=features.named(contrast.base.visible(features.everything)),
-        statistic=evidence.statistic,
-        ci_low=evidence.ci_low,
-        ci_high=evidence.ci_high,
-        ci_lower=evidence.ci_lower,
-        p_value=float(p),
-        p_adjusted=float(adjusted),
-        significant=bool(adjusted < alpha),
-        n_positive=evidence.n_positive,
-        n=evidence.n,
-        beta=contrast.beta,
-        beta_max=evidence.beta_max,
-    )
-
-
-def _smallest_beta_max(evidence: Sequence[Evidence]) -> float:
-    """A set is significant while all its contrasts are (NaN: one is not even at beta = 0)."""
-    return float(np.min([one.beta_max for one in evidence]))
+    statistic: Test,
+    reported: Sequence[tuple[Contrast, Any]],
+    correction: str | None,
+) -> list[tuple[Term, AnySetTest]]:
+    """The reported tests of one family of sets, with corrected p-values."""
+    p_values = statistic.p_values([evidence for _, evidence in reported])
+    adjusted = adjust(p_values, correction)
+    tests = []
+    for (contrast, evidence), p, q in zip(reported, p_values, adjusted, strict=True):
+        term = features.named(contrast.term)
+        base = features.named(contrast.base.visible(features.everything))
+        tests.append((contrast.term, statistic.record(contrast, term, base, evidence, p, q)))
+    return tests

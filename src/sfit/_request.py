@@ -24,7 +24,8 @@ from sfit._arguments import (
 )
 from sfit._losses import check_loss
 from sfit._multiplicity import CORRECTIONS
-from sfit._sign_test import SignTest, as_test
+from sfit._permutation_test import PermutationTest
+from sfit._sign_test import SignTest
 from sfit.exceptions import ArgumentError
 
 MAX_ORDER = 1_000
@@ -34,12 +35,42 @@ DEFAULT_BETA = 0.01
 """The smallest relative improvement that counts, by default."""
 
 
+TESTS: dict[str, type[SignTest] | type[PermutationTest]] = {
+    "sign": SignTest,
+    "permutation": PermutationTest,
+}
+"""The tests by name."""
+
+
 def argument(check: Callable[[Any, str], Any] | None = None, *, identity: bool = True) -> Any:
     """A field with its check; `identity`: whether another value makes it another run.
 
     A check raises, returns the clean value, or returns None to keep the value.
     """
     return field(metadata={"check": check, "identity": identity})
+
+
+def check_test(value: Any, argument: str) -> SignTest | PermutationTest:
+    """A test object, or the one with this name."""
+    if isinstance(value, SignTest | PermutationTest):
+        return value
+    if isinstance(value, str) and value in TESTS:
+        return TESTS[value]()
+    raise ArgumentError(
+        f"{argument} must be 'sign', 'permutation' or a test such as sfit.SignTest(...); got "
+        f"{value!r}."
+    )
+
+
+def check_sign_test(value: Any, argument: str) -> SignTest:
+    """The sign test; LOCO has no other."""
+    test = check_test(value, argument)
+    if not isinstance(test, SignTest):
+        raise ArgumentError(
+            f"{argument} must be 'sign' or a sfit.SignTest: LOCO compares two models row by row, "
+            f"which is a sign test; got {value!r}."
+        )
+    return test
 
 
 def check_seed(value: Any, argument: str) -> int | None:
@@ -114,7 +145,7 @@ class Subject(Execution):
 class Request(Subject):
     """The arguments of `feature_significance`."""
 
-    test: SignTest = argument(lambda value, _: as_test(value), identity=False)
+    test: SignTest | PermutationTest = argument(check_test, identity=False)
     alpha: float = argument(check_level)
     max_order: int = argument(partial(check_whole, most=MAX_ORDER))
     beta: Any = argument()
@@ -135,7 +166,9 @@ class Request(Subject):
             raise ArgumentError(
                 f"given='rest' requires max_order=1; got max_order={self.max_order!r}."
             )
-        if self.betas is not None:
+        if isinstance(self.test, PermutationTest):
+            self._check_permutation()
+        elif self.betas is not None:
             beta = DEFAULT_BETA if self.beta is None else self.beta
             for name in ("validation", "random_model"):
                 if getattr(self.test, name) is not None:
@@ -144,9 +177,33 @@ class Request(Subject):
                         f"{name}, or pass beta='auto'."
                     )
 
+    def _check_permutation(self) -> None:
+        """Refuse arguments that the permutation test does not understand."""
+        if self.beta is not None:
+            raise ArgumentError(
+                f"beta={self.beta!r} belongs to the sign test: the permutation test has no "
+                "smallest improvement. Omit beta, or use test='sign'."
+            )
+        # Moving a prediction moves all its revealed features, so none may stay with its row.
+        for name in ("given", "always_on"):
+            if not isinstance(value := getattr(self, name), tuple | list) or len(value):
+                raise ArgumentError(
+                    f"{name}={value!r} cannot be combined with test='permutation': re-matching a "
+                    "prediction moves all its revealed features together. Omit it, or use "
+                    "test='sign'."
+                )
+        for name in ("exhaustive", "strict"):
+            if getattr(self, name):
+                raise ArgumentError(
+                    f"{name}=True compares a set with its own members, which the permutation test "
+                    "cannot do: omit it, or use test='sign'."
+                )
+
     @cached_property
     def betas(self) -> tuple[float, ...] | None:
         """One beta per order; None for "auto"."""
+        if isinstance(self.test, PermutationTest):
+            return (0.0,) * self.max_order
         return check_betas(DEFAULT_BETA if self.beta is None else self.beta, self.max_order)
 
     def warnings(self) -> list[str]:
@@ -167,7 +224,8 @@ class Request(Subject):
         """The arguments that identify a run; the labels of `by` are identified with the rows."""
         by = self.by if isinstance(self.by, str) else self.by is not None
         betas = "auto" if self.betas is None else self.betas
-        return super().identity() | {"beta": betas, "by": by} | self.test.identity()
+        test = {"test": type(self.test).__name__} | self.test.identity()
+        return super().identity() | {"beta": betas, "by": by} | test
 
 
 @dataclass(frozen=True)
@@ -193,7 +251,7 @@ class RefitRequest(Execution):
     loss: Any = argument(lambda value, _: check_loss(value), identity=False)
     alpha: float = argument(check_level, identity=False)
     correction: str | None = argument(partial(check_choice, allowed=CORRECTIONS), identity=False)
-    test: SignTest = argument(lambda value, _: as_test(value), identity=False)
+    test: SignTest = argument(check_sign_test, identity=False)
     groups: Mapping[str, Sequence[Any]] | None = argument(identity=False)
 
     def check_together(self) -> None:

@@ -16,74 +16,17 @@ import pandas as pd
 
 from sfit import _summary
 from sfit._arguments import check_choice, check_level, check_unit
+from sfit._contrast import Effects
 from sfit._document import blame_document, brief, read, record_from, storable, texts, write
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._reported import Reported
+from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest, SetTest
+
+AVERAGE = "average of "
+"""`reference` of tests with an averaged reference begins with this."""
 
 REFITS = "refits"
 """`reference_origin` of tests that refit the model instead of freezing features."""
-
-
-@dataclass(frozen=True)
-class SetTest:
-    """The test of one set of features; the fields are the columns of `SFITResult.table`."""
-
-    order: int
-    term: tuple[str, ...]
-    base: tuple[str, ...]
-    statistic: float
-    ci_low: float
-    ci_high: float
-    ci_lower: float
-    p_value: float
-    p_adjusted: float
-    significant: bool
-    n_positive: int
-    n: int
-    beta: float
-    beta_max: float
-
-
-@dataclass(frozen=True)
-class GateTest:
-    r"""Is anything left to find? The test of all features over those found so far, at beta = 0.
-
-    Attributes
-    ----------
-    after_order : int
-        The order that the gate follows.
-    found : tuple of str
-        The features found so far, which are the base.
-    statistic : float
-        Median of the differences.
-    p_value : float
-        The p-value of the sign test, not corrected.
-    n_positive, n : int
-        Number of improved rows, and of all rows.
-    is_open : bool
-        Whether there is more to find: p below alpha.
-
-    Notes
-    -----
-    With S the features found, :math:`\Delta_i = L_i(S) - L_i(\text{all})`: the first lines of
-    Algorithm 2 (section 2.3 of the paper).
-
-    Examples
-    --------
-    >>> import sfit
-    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
-    >>> [gate] = sfit.feature_significance(sfit.simulate.interactions_mean, X, y).gates
-    >>> gate.found, gate.is_open
-    (('X1', 'X3'), True)
-    """
-
-    after_order: int
-    found: tuple[str, ...]
-    statistic: float
-    p_value: float
-    n_positive: int
-    n: int
-    is_open: bool
 
 
 @dataclass(frozen=True)
@@ -91,6 +34,8 @@ class Settings:
     """The arguments of the test, as far as they can be stored as text and numbers."""
 
     test: str
+    n_rows: int
+    """Number of held-out rows; under ``ties="drop"`` a test counts only some of them."""
     loss: str
     alpha: float
     beta: tuple[float, ...]
@@ -107,6 +52,10 @@ class Settings:
     n_partners: int | None
     exhaustive: bool
     strict: bool
+    ties: str | None = None
+    """What the sign test does with rows whose prediction does not move; None: another test."""
+    seed: int | None = None
+    """Seed of permutations and background rows; None if nothing was drawn."""
     planned_alpha: float | None = None
     """The level of the run, if `SFITResult.at` decided at another."""
 
@@ -114,6 +63,11 @@ class Settings:
     def refitted(self) -> bool:
         """Whether the base of a test is a refitted model (LOCO)."""
         return self.reference_origin == REFITS
+
+    @property
+    def averaged(self) -> bool:
+        """Whether hidden features are averaged over background rows, not frozen."""
+        return self.reference.startswith(AVERAGE)
 
     @property
     def run_alpha(self) -> float:
@@ -218,7 +172,7 @@ class SFITResult(Reported):
 
     Attributes
     ----------
-    tests : tuple of SetTest
+    tests : tuple of SetTest or PermutationSetTest
         One entry per set of features tested, in the order of testing.
     gates : tuple of GateTest
         After each order: is anything left to find?
@@ -238,7 +192,8 @@ class SFITResult(Reported):
     All numbers of a test come from its differences :math:`\Delta_1, \ldots, \Delta_n`: their median
     (`statistic`), the number above zero (`n_positive`), the p-value
     :math:`P(\mathrm{Bin}(n, 1/2) \ge n^+)` and the interval
-    :math:`[\Delta_{(1+k)}, \Delta_{(n-k)}]` (section 2.2 of the paper).
+    :math:`[\Delta_{(1+k)}, \Delta_{(n-k)}]` (section 2.2 of the paper). Those of a permutation test
+    are explained in `PermutationTest`.
 
     Examples
     --------
@@ -257,7 +212,7 @@ class SFITResult(Reported):
     True
     """
 
-    tests: tuple[SetTest, ...]
+    tests: tuple[AnySetTest, ...]
     gates: tuple[GateTest, ...]
     feature_names: tuple[str, ...]
     settings: Settings
@@ -275,9 +230,16 @@ class SFITResult(Reported):
         return hash((self.feature_names, self.settings, len(self.tests)))
 
     @property
+    def is_permutation(self) -> bool:
+        """Whether the tests are permutation tests, not sign tests."""
+        return isinstance(self.tests[0], PermutationSetTest)
+
+    @property
     def table(self) -> pd.DataFrame:
         """One row per set tested."""
-        columns = [field.name for field in fields(SetTest)]
+        described = ["gain", *(one.name for one in fields(Effects))]
+        own = [one.name for one in fields(self.tests[0]) if one.name not in described]
+        columns = [*own, *described]
         rows = [tuple(getattr(test, name) for name in columns) for test in self.tests]
         return pd.DataFrame(rows, columns=columns)
 
@@ -299,7 +261,7 @@ class SFITResult(Reported):
                     "order": order,
                     "set": best.term if best else (),
                     "base": best.base if best else (),
-                    "statistic": best.statistic if best else math.nan,
+                    "statistic": best.estimate if best else math.nan,
                     "ci_low": best.ci_low if best else math.nan,
                     "ci_high": best.ci_high if best else math.nan,
                     "p_adjusted": best.p_adjusted if best else math.nan,
@@ -441,7 +403,7 @@ class SFITResult(Reported):
     def _from_content(cls, content: Mapping[str, Any], run: dict[str, Any]) -> SFITResult:
         chosen = content["beta_choice"]
         result = cls(
-            tests=tuple(record_from(SetTest, test) for test in content["tests"]),
+            tests=tuple(record_from(_kind_of(test), test) for test in content["tests"]),
             gates=tuple(record_from(GateTest, gate) for gate in content["gates"]),
             feature_names=texts(content["feature_names"]),
             settings=record_from(Settings, content["settings"]),
@@ -452,19 +414,25 @@ class SFITResult(Reported):
         _check_consistency(result)
         return result
 
-    def _best_tests(self) -> dict[str, tuple[int, SetTest | None]]:
+    def _best_tests(self) -> dict[str, tuple[int, AnySetTest | None]]:
         """The order at which each feature was found, and the strongest set that contains it."""
-        orders: dict[str, tuple[int, SetTest | None]] = dict.fromkeys(self.feature_names, (0, None))
+        orders: dict[str, tuple[int, AnySetTest | None]]
+        orders = dict.fromkeys(self.feature_names, (0, None))
         for test in self.tests:
             for name in test.term if test.significant else ():
                 order, best = orders[name]
                 if order == 0 or (
                     best is not None
                     and order == test.order
-                    and (test.p_adjusted, -test.n_positive) < (best.p_adjusted, -best.n_positive)
+                    and (test.p_adjusted, -test.strength) < (best.p_adjusted, -best.strength)
                 ):
                     orders[name] = test.order, test
         return orders
+
+
+def _kind_of(stored: Mapping[str, Any]) -> type[AnySetTest]:
+    """The class of a stored test: only a permutation test has a rise."""
+    return PermutationSetTest if "rise" in stored else SetTest
 
 
 def _check_consistency(result: SFITResult) -> None:
@@ -477,7 +445,7 @@ def _check_consistency(result: SFITResult) -> None:
         (len(result.tests) > 0, "tests", result.tests),
         (0 < settings.alpha < 1, "alpha", settings.alpha),
         (0 < settings.run_alpha < 1, "planned_alpha", settings.planned_alpha),
-        (len(settings.beta) > 0, "beta", settings.beta),
+        (len({type(test) for test in result.tests}) <= 1, "tests", result.tests),
         (settings.correction in CORRECTIONS, "correction", settings.correction),
     ]
     for test in result.tests:
@@ -485,8 +453,12 @@ def _check_consistency(result: SFITResult) -> None:
         checks += [
             (distinct and features.issuperset(test.term), "term", test.term),
             (visible.issuperset(test.base), "base", test.base),
-            (test.n_positive <= test.n, "n_positive", test.n_positive),
         ]
+        if isinstance(test, SetTest):
+            checks += [
+                (test.n_positive <= test.n, "n_positive", test.n_positive),
+                (len(settings.beta) > 0, "beta", settings.beta),
+            ]
     for gate in result.gates:
         checks += [
             (features.issuperset(gate.found), "found", gate.found),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfit._arguments import as_seed
-from sfit._checkpoint import Checkpoint
+from sfit._checkpoint import Checkpoint, drawn_before
 from sfit._request import Execution
 from sfit._versions import versions
 from sfit._warn import warn_user
@@ -20,24 +20,37 @@ class Session:
     n_jobs: int | None = None
     progress: bool = False
     checkpoint: Checkpoint | None = None
+    path: Any = None
+    """The file of the checkpoint, which may not be open yet."""
     warnings: list[str] = field(default_factory=list)
     """Each warning of the run once; the result repeats them."""
+    caveats: list[str] = field(default_factory=list)
+    """Sentences for the readers of the result."""
     stages: list[dict[str, Any]] = field(default_factory=list)
     """For each order and gate: its name, the route that predicted its sides, and the seconds."""
 
+    drawn: int | None = None
+    """The seed, if it was drawn."""
     started: float = field(default_factory=time.perf_counter)
 
     @classmethod
     def of(cls, request: Execution) -> Session:
         """A session for a checked request."""
-        return cls(request.n_jobs, request.progress)
+        return cls(request.n_jobs, request.progress, path=request.checkpoint)
 
     def seed(self, random_state: int | None) -> int:
-        """The seed of the run: the user's, or one drawn when the run first started."""
+        """The seed of the run: the user's, or one drawn when the run first started.
+
+        If the checkpoint is not open yet, the seed is stored by the next call after it is.
+        """
         if random_state is not None:
             return random_state
-        drawn = as_seed(None)
-        return drawn if self.checkpoint is None else self.checkpoint.first_drawn("seed", drawn)
+        if self.drawn is None:
+            before = drawn_before(self.path, "seed")
+            self.drawn = as_seed(None) if before is None else before
+        if self.checkpoint is not None:
+            self.drawn = self.checkpoint.first_drawn("seed", self.drawn)
+        return self.drawn
 
     def run(self) -> dict[str, Any]:
         """Versions, time, stages and warnings of the run; comparisons of results ignore them."""

@@ -7,17 +7,19 @@ that is reported about a contrast.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from sfit._arguments import check_callable, check_choice, check_level, check_validation
 from sfit._binomial import INTERVALS, Ranks, median_ranks, p_value, ranks, too_few_rows
-from sfit._contrast import Evidence, Losses, Question, delta, relative_improvement
-from sfit._packed import pack, unpack
+from sfit._contrast import Contrast, Evidence, Losses, Question, delta, relative_improvement
+from sfit._diagnostics import diagnose
+from sfit._effects import conclude, describe
+from sfit._effects import merge as merge_effects
 from sfit._select import (
     EMPTY_WINDOW,
     EVERYTHING,
@@ -33,8 +35,11 @@ from sfit._select import (
     order_statistics,
     total,
 )
-from sfit._tally import Tally
-from sfit.exceptions import ArgumentError
+from sfit._set_tests import AnySetTest, GateTest, SetTest
+from sfit._statistic import Scored, spread_rounds
+from sfit._tally import NO_EFFECTS, Tally, pack, unpack
+
+TIES = ("keep", "drop")
 
 _ABOVE_ZERO = float(np.nextafter(0.0, 1.0))
 
@@ -60,6 +65,9 @@ class SignTest:
     interval : {"exact", "asymptotic"}, default="exact"
         Confidence interval of the median: exact, with guaranteed coverage, or asymptotic, as
         printed in the paper.
+    ties : {"keep", "drop"}, default="keep"
+        Rows whose prediction does not move: `"keep"` counts them as not improved, as the paper
+        does; `"drop"` tests only the rows whose prediction moves.
     validation : tuple (X, y), optional
         Rows on which ``beta="auto"`` chooses beta. An error with any other beta.
     validation_fraction : float, default=0.5
@@ -72,7 +80,9 @@ class SignTest:
     -----
     The null hypothesis is :math:`\mathrm{median}(\Delta) \le 0`. Under it, the number of positive
     differences is stochastically at most binomial with probability 1/2, whatever the distribution
-    of the data: section 2.2 of the paper.
+    of the data: section 2.2 of the paper. With ``ties="drop"`` the null hypothesis is: among the
+    rows whose prediction moves, the median improvement is at most 0. Given these rows, the test is
+    exact for the same reason.
 
     Examples
     --------
@@ -83,13 +93,18 @@ class SignTest:
     ('X1', 'X3')
     """
 
+    random: ClassVar[bool] = False
+    """Whether the test draws random numbers."""
+
     interval: str = "exact"
+    ties: str = "keep"
     validation: tuple[Any, Any] | None = None
     validation_fraction: float = 0.5
     random_model: Callable[[np.random.Generator], Any] | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.interval, "interval", INTERVALS)
+        check_choice(self.ties, "ties", TIES)
         fraction = check_level(self.validation_fraction, "validation_fraction")
         object.__setattr__(self, "validation_fraction", fraction)
         check_callable(self.random_model, "random_model")
@@ -104,7 +119,7 @@ class SignTest:
         dict
             From the name of an option to its value.
         """
-        names = ("interval", "validation_fraction", "random_model")
+        names = ("interval", "ties", "validation_fraction", "random_model")
         return {name: getattr(self, name) for name in names}
 
     def at(self, alpha: float) -> SignStatistic:
@@ -120,16 +135,21 @@ class SignTest:
         SignStatistic
             Turns the losses of a contrast into evidence.
         """
-        return SignStatistic(alpha, self.interval)
+        return SignStatistic(alpha, self.interval, self.ties)
 
 
-def as_test(test: Any) -> SignTest:
-    """The test object for a name; a `SignTest` is returned unchanged."""
-    if isinstance(test, SignTest):
-        return test
-    if isinstance(test, str) and test == "sign":
-        return SignTest()
-    raise ArgumentError(f"test must be 'sign' or a test such as sfit.SignTest(...); got {test!r}.")
+@dataclass(frozen=True)
+class SignEvidence(Evidence):
+    """What the sign test reports of a contrast; without the median if only beta_max is wanted."""
+
+    n_positive: int
+    n_improvable: int
+    """Rows with a nonzero base loss; no other row can count as positive."""
+    statistic: float
+    ci_low: float
+    ci_high: float
+    ci_lower: float
+    beta_max: float
 
 
 @dataclass(frozen=True)
@@ -138,45 +158,76 @@ class SignStatistic:
 
     alpha: float
     interval: str = "exact"
+    ties: str = "keep"
     only_beta_max: bool = False
     """Compute beta_max only, without the median and its interval; requires beta = 0."""
+
+    ordered: ClassVar[bool] = False
+    any_function: ClassVar[bool] = False
+    conditional: ClassVar[bool] = True
+    name: ClassVar[str] = "SFIT (Horel and Giesecke)"
 
     def ranks(self, n: int) -> Ranks:
         """Ranks of the interval ends, the one-sided bound and the critical count of n units."""
         return ranks(n, self.alpha, self.interval)
 
+    def rounds(self, n_runs: int, at_first: int) -> Iterator[list[int]]:
+        """Runs spread over all rows: the first brackets must hold for all of them."""
+        return spread_rounds(n_runs, at_first)
+
+    def n_numbers(self, question: Question) -> int:
+        """A tally keeps few numbers."""
+        return 0
+
     def start(self, attempt: int) -> Focus:
         """Search everywhere; `attempt` counts the passes in which a bracket missed."""
         return Focus(EVERYTHING, EVERYTHING, FIRST_MARGIN * MARGIN_GROWTH**attempt)
 
-    def tally(self, question: Question, losses: Losses, focus: Focus) -> Tally:
-        """Count the rows of one tile.
+    def tally(self, scored: Iterable[Scored], focus: Sequence[Focus]) -> dict[int, Tally]:
+        """Count the rows of one tile, for each position among the questions."""
+        tallies: dict[int, Tally] = {}
+        of_ignored: dict[Any, Tally] = {}
+        for position, question, losses, *_ in scored:
+            if losses.full is not losses.base:
+                tallies[position] = self.tally_rows(question, losses, focus[position])
+                continue
+            # All features that the model ignores have the same tally.
+            key = question.part, question.n, question.contrast.beta, focus[position]
+            if key not in of_ignored:
+                of_ignored[key] = self.tally_rows(question, losses, focus[position])
+            tallies[position] = of_ignored[key]
+        return tallies
+
+    def tally_rows(self, question: Question, losses: Losses, focus: Focus) -> Tally:
+        """Count the rows of one tile for one question.
 
         If no earlier tile has bracketed the order statistics, this tile brackets them itself.
         """
-        base, full, counts = losses
+        effects = NO_EFFECTS if self.only_beta_max else describe(losses)
+        base, full, counts, _ = losses = self._counted(losses)
         n = len(base) if counts is None else int(counts.sum())
-        n_better = total(full < base, counts)
+        expected = self._expected(question, n, effects.n_rows)
+        n_better = total(full < base, counts) if self.only_beta_max else effects.n_better
         n_improvable = total(base != 0, counts)
         for_delta, for_rho, n_se = focus
         for_itself = counts is None and for_rho == EVERYTHING
-        if for_itself and not self._may_improve(question, n_better, n, n_se):
+        if for_itself and not self._may_improve(n_better, n, expected, n_se):
             for_itself, for_rho = False, EMPTY_WINDOW
         if self.only_beta_max and for_rho == EMPTY_WINDOW:
             # At beta = 0 a row counts as positive if its loss is smaller.
-            return Tally(n, n_better, n_better, n_improvable, NO_RANKS, SKIPPED)
+            return Tally(n, n_better, n_better, n_improvable, NO_RANKS, SKIPPED, effects)
         rho = relative_improvement(base, full)
         positive = rho > question.contrast.beta
         counted = NO_RANKS
         if not self.only_beta_max:
             differences = delta(base, full, positive, question.contrast.beta)
             if counts is None and for_delta == EVERYTHING:
-                wanted = self._delta_ranks(question.n)
-                for_delta = bracket_by_sample(differences, wanted, question.n, n_se)
+                wanted = self._delta_ranks(expected)
+                for_delta = bracket_by_sample(differences, wanted, expected, n_se)
             counted = count(differences, for_delta, counts)
-        rho_ranks = self._rho_ranks(question.n)
+        rho_ranks = self._rho_ranks(expected)
         if for_itself:
-            for_rho = _improving(bracket_by_sample(rho, rho_ranks, question.n, n_se))
+            for_rho = _improving(bracket_by_sample(rho, rho_ranks, expected, n_se))
         return Tally(
             n,
             total(positive, counts),
@@ -184,18 +235,34 @@ class SignStatistic:
             n_improvable,
             counted,
             count(rho, for_rho, counts) if rho_ranks else NO_RANKS,
+            effects,
         )
+
+    def _counted(self, losses: Losses) -> Losses:
+        """The losses that count: of all rows, or of those whose prediction moves."""
+        base, full, counts, moved = losses
+        if self.ties == "keep" or moved is None:
+            return losses
+        return Losses(base[moved], full[moved], None if counts is None else counts[moved])
+
+    def _expected(self, question: Question, n: int, n_rows: int) -> int:
+        """How many of all rows will count, if they do in the proportion seen so far."""
+        if self.ties == "keep" or n_rows == 0:
+            return question.n
+        return round(question.n * n / n_rows)
 
     def merge(self, question: Question, tallies: Sequence[Tally], focus: Focus) -> Tally:
         """Merge the tallies of some tiles; keep only values inside the narrowed brackets."""
         n = sum(one.n for one in tallies)
         for_delta = merge([one.delta for one in tallies])
         for_rho = merge([one.rho for one in tallies])
-        if n < question.n:
+        effects = merge_effects([one.effects for one in tallies])
+        expected = self._expected(question, n, effects.n_rows)
+        if n < expected:
             n_se = focus.n_se * sqrt(_overdispersion(tallies))
-            window = bracket(for_delta, n, self._delta_ranks(question.n), question.n, n_se)
+            window = bracket(for_delta, n, self._delta_ranks(expected), expected, n_se)
             for_delta = narrow(for_delta, window)
-            window = bracket(for_rho, n, self._rho_ranks(question.n), question.n, n_se)
+            window = bracket(for_rho, n, self._rho_ranks(expected), expected, n_se)
             for_rho = narrow(for_rho, _improving(window))
         return Tally(
             n,
@@ -204,19 +271,25 @@ class SignStatistic:
             sum(one.n_improvable for one in tallies),
             for_delta,
             for_rho,
+            effects,
         )
 
     def refocus(self, focus: Focus, seen: Tally) -> Focus:
         """Search only the brackets that the tiles so far give."""
         return Focus(seen.delta.window, seen.rho.window, focus.n_se)
 
-    def conclude(self, question: Question, seen: Tally) -> Evidence | None:
+    def conclude(self, question: Question, seen: Tally) -> SignEvidence | None:
         """The evidence of all rows; None if a bracket missed."""
-        wanted, rho_ranks = self._delta_ranks(question.n), self._rho_ranks(question.n)
+        n = self._expected(question, seen.n, seen.effects.n_rows)
+        effects = conclude(seen.effects)
+        if n == 0:
+            nothing = np.nan, -np.inf, np.inf, -np.inf, np.nan
+            return SignEvidence(n, effects, 0, seen.n_improvable, *nothing)
+        wanted, rho_ranks = self._delta_ranks(n), self._rho_ranks(n)
         values = order_statistics(seen.delta, wanted)
         if None in values:
             return None
-        level = self.ranks(question.n)
+        level = self.ranks(n)
         beta_max = np.nan
         if seen.n_better >= level.critical and rho_ranks:
             [threshold] = order_statistics(seen.rho, rho_ranks)
@@ -227,9 +300,10 @@ class SignStatistic:
         by_rank: dict[int, Any] = defaultdict(lambda: np.nan, zip(wanted, values, strict=True))
         if not self.only_beta_max:
             by_rank[0] = -np.inf
-        low, high = median_ranks(question.n)
-        return Evidence(
-            n=question.n,
+        low, high = median_ranks(n)
+        return SignEvidence(
+            n=n,
+            effects=effects,
             n_positive=seen.n_positive,
             n_improvable=seen.n_improvable,
             statistic=(by_rank[low] + by_rank[high]) / 2,
@@ -239,19 +313,57 @@ class SignStatistic:
             beta_max=beta_max,
         )
 
-    def p_values(self, evidence: Sequence[Evidence]) -> Any:
+    def p_values(self, evidence: Sequence[SignEvidence]) -> Any:
         """The p-value of each piece of evidence (Algorithm 1)."""
         return p_value([one.n_positive for one in evidence], [one.n for one in evidence])
 
-    def weakest(self, evidence: Sequence[Evidence]) -> int:
-        """Position of the evidence with the largest p-value; the first if several are equal."""
-        return int(np.argmin([one.n_positive for one in evidence]))
+    def weakest(self, evidence: Sequence[SignEvidence]) -> tuple[int, SignEvidence]:
+        """The evidence with the largest p-value and its position; the first if several are equal.
+
+        A set is significant while all its contrasts are, so its beta_max is the smallest of theirs
+        (NaN: one is not significant even at beta = 0).
+        """
+        position = int(np.argmin([one.n_positive for one in evidence]))
+        beta_max = float(np.min([one.beta_max for one in evidence]))
+        return position, replace(evidence[position], beta_max=beta_max)
+
+    def record(
+        self,
+        contrast: Contrast,
+        term: tuple[str, ...],
+        base: tuple[str, ...],
+        evidence: SignEvidence,
+        p: float,
+        adjusted: float,
+    ) -> SetTest:
+        """The reported test of a set."""
+        return SetTest(
+            order=contrast.order,
+            term=term,
+            base=base,
+            statistic=evidence.statistic,
+            ci_low=evidence.ci_low,
+            ci_high=evidence.ci_high,
+            ci_lower=evidence.ci_lower,
+            p_value=float(p),
+            p_adjusted=float(adjusted),
+            significant=bool(adjusted < self.alpha),
+            n_positive=evidence.n_positive,
+            n=evidence.n,
+            beta=contrast.beta,
+            beta_max=evidence.beta_max,
+            **vars(evidence.effects),
+        )
+
+    def coverage(self, n: int) -> float:
+        """Coverage of the interval of n units."""
+        return self.ranks(n).coverage
 
     def too_few(self, n: int) -> tuple[str, ...]:
         """Caveats about a number of units that is too small for this level."""
         return too_few_rows(n, self.alpha, self.ranks(n))
 
-    def cannot_reject(self, evidence: Sequence[Evidence], loss: str) -> tuple[str, ...]:
+    def caveats(self, evidence: Sequence[SignEvidence], loss: str) -> tuple[str, ...]:
         """The caveat that no contrast of this base can be significant, if that is so."""
         n, critical = evidence[0].n, self.ranks(evidence[0].n).critical
         n_improvable = max(one.n_improvable for one in evidence)
@@ -267,6 +379,14 @@ class SignStatistic:
             f"the base has a loss above zero on {n_improvable:,} rows, and at least {critical:,} "
             f"would have to improve, so nothing can be significant: {remedy}.",
         )
+
+    def diagnose(
+        self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
+    ) -> tuple[str, ...]:
+        """Caveats about effects that the sign test cannot see."""
+        if self.ties == "drop":
+            return ()
+        return diagnose(tests, gates, lambda n: self.ranks(n).critical, given)
 
     def pack(self, tallies: Sequence[Tally]) -> bytes:
         """Tallies as bytes for a checkpoint."""
@@ -289,12 +409,12 @@ class SignStatistic:
         lower = self.ranks(n).lower
         return [lower] if lower else []
 
-    def _may_improve(self, question: Question, n_better: int, m: int, n_se: float) -> bool:
-        """Whether m rows suggest that enough of all rows improve for beta_max to exist."""
-        critical = self.ranks(question.n).critical
-        if m == question.n:
+    def _may_improve(self, n_better: int, m: int, n: int, n_se: float) -> bool:
+        """Whether m rows suggest that enough of all n rows improve for beta_max to exist."""
+        critical = self.ranks(n).critical
+        if m == n:
             return n_better >= critical
-        return n_better + margin(m, n_se) >= critical / question.n * m
+        return n_better + margin(m, n_se) >= critical / n * m
 
 
 def _improving(window: Window) -> Window:

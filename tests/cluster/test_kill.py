@@ -16,8 +16,8 @@ RUN = """
 import sys, time
 import numpy as np
 import sfit
-from sfit.rows import _tiles
-_tiles.TILE_ROWS = 500
+from sfit.sample import prepare
+prepare.__kwdefaults__["tile_rows"] = 500
 
 def model(rows):
     time.sleep(0.02)
@@ -25,8 +25,8 @@ def model(rows):
 
 print("ready", flush=True)
 result = sfit.feature_significance(
-    model, sys.argv[1], "y", features=["a", "b", "c"], max_order=2, beta=(0.01, 0.001),
-    n_jobs=2, checkpoint=sys.argv[2], checkpoint_key="1",
+    model, sys.argv[1], "y", features=["a", "b", "c"], max_order=2, test=sys.argv[3],
+    n_jobs=2, checkpoint=sys.argv[2], checkpoint_key="1", random_state=0,
 )
 print(result.to_json().split('"run"')[0], flush=True)
 """
@@ -44,9 +44,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-def start(folder, file):
+def start(folder, file, test):
     process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", RUN, str(folder), str(file)],
+        [sys.executable, "-W", "ignore", "-c", RUN, str(folder), str(file), test],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -55,29 +55,29 @@ def start(folder, file):
     return process
 
 
-def finish(folder, file):
-    out, err = (process := start(folder, file)).communicate(timeout=300)
+def finish(folder, file, test):
+    out, err = (process := start(folder, file, test)).communicate(timeout=300)
     assert process.returncode == 0, err
     return out
 
 
-@pytest.fixture(scope="module")
-def undisturbed(folder, tmp_path_factory):
-    """What a run that nobody kills prints, and how long it works."""
+@pytest.fixture(scope="module", params=["sign", "permutation"])
+def undisturbed(request, folder, tmp_path_factory):
+    """A test, what a run that nobody kills prints, and how long it works."""
     started = time.perf_counter()
-    out = finish(folder, tmp_path_factory.mktemp("run") / "run.sqlite")
-    return out, time.perf_counter() - started
+    out = finish(folder, tmp_path_factory.mktemp("run") / "run.sqlite", request.param)
+    return request.param, out, time.perf_counter() - started
 
 
 def kill_and_resume(folder, file, undisturbed, seed):
-    expected, seconds = undisturbed
+    test, expected, seconds = undisturbed
     rng = np.random.default_rng(seed)
     for _ in range(2):
-        process = start(folder, file)
+        process = start(folder, file, test)
         time.sleep(rng.uniform(0.1, 0.6) * seconds)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-    assert finish(folder, file) == expected
+    assert finish(folder, file, test) == expected
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -95,9 +95,9 @@ def test_killed_at_random_and_resumed_often(folder, tmp_path, undisturbed, seed)
 
 def test_an_interrupt_stops_soon_and_can_be_resumed(folder, tmp_path, undisturbed):
     """Ctrl-C ends the program, with work in the file, and the next run ends as if nothing was."""
-    expected, seconds = undisturbed
+    test, expected, seconds = undisturbed
     file = tmp_path / "run.sqlite"
-    process = start(folder, file)
+    process = start(folder, file, test)
     time.sleep(0.4 * seconds)
     interrupted = time.perf_counter()
     os.kill(process.pid, signal.SIGINT)
@@ -105,4 +105,4 @@ def test_an_interrupt_stops_soon_and_can_be_resumed(folder, tmp_path, undisturbe
     assert "KeyboardInterrupt" in err
     # A second to stop, and some more for a busy machine to take an interpreter down.
     assert time.perf_counter() - interrupted < 5
-    assert finish(folder, file) == expected
+    assert finish(folder, file, test) == expected

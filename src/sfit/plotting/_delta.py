@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from sfit._arguments import check_level
+from sfit._arguments import as_seed, check_level
 from sfit._binomial import ranks
 from sfit._row_deltas import deltas_by_value
 from sfit.exceptions import ArgumentError
@@ -94,6 +94,7 @@ class DeltaDisplay:
         beta: float = 0.01,
         reference: Any = "mean",
         always_on: Sequence[Any] = (),
+        random_state: Any = None,
         ax: Any = None,
     ) -> DeltaDisplay:
         """Reveal one feature and draw the change of the loss of every row.
@@ -106,6 +107,8 @@ class DeltaDisplay:
             A column of X, by name (by position, if X has no names).
         features, loss, alpha, beta, reference, always_on : as in `feature_significance`
             Arguments of its first-order test.
+        random_state : int or Generator, optional
+            Seed of the rows that an `Average` draws, as in `feature_significance`.
         ax : matplotlib axes, optional
             Axes to draw on.
 
@@ -124,6 +127,7 @@ class DeltaDisplay:
             loss=loss,
             reference=reference,
             always_on=always_on,
+            seed=as_seed(random_state),
         )
         return cls(name, values, delta, alpha).plot(ax=ax)
 

@@ -2,14 +2,19 @@
 
 The result is bit-identical to predicting every row. Few cells are all predicted in advance; of a
 large product of cells, most of them empty, each is predicted when the first row falls into it.
+
+A mean over background rows has the thresholds of all of them. For a single background row many of
+its cells are the same, and are predicted once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,29 +22,50 @@ import numpy.typing as npt
 from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit.models import ModelView
-from sfit.restrict._direct import CALL_BYTES, Memory, checked, predict_directly
+from sfit.restrict._direct import CALL_BYTES, CALL_ROWS, Memory, checked, predict_directly
 from sfit.restrict._lookup import Lookup
-from sfit.restrict._prediction import Prediction
+from sfit.restrict._prediction import Prediction, averaged
 from sfit.rows import Table, Tile, column_values, to_native, with_values
 
 Array = npt.NDArray[Any]
-
-CALL_ROWS = 65_536
-"""Cells predicted in one call, as many as a tile has rows; fewer if rows are wide."""
 
 
 @dataclass(frozen=True)
 class Grid:
     """The cells of some columns: for each, the threshold lookup and one value per step."""
 
-    columns: tuple[int, ...]
-    lookups: tuple[Lookup, ...]
-    values: tuple[Array, ...]
+    columns: tuple[int, ...] = ()
+    lookups: tuple[Lookup, ...] = ()
+    values: tuple[Array, ...] = ()
+    n_background: int = 1
+    coarser: tuple[Array, ...] = ()
+    """For each column, by background row and step: the first of the steps that are the same for
+    that row. Empty if there is one background row, for which no two steps are the same."""
 
     @property
     def n_cells(self) -> int:
         """Number of cells of the product."""
         return prod(map(len, self.values))
+
+    @cached_property
+    def n_predictions(self) -> int:
+        """Number of rows to predict for all cells: the distinct cells of each background row."""
+        if not self.coarser:
+            return self.n_cells * self.n_background
+        steps = [
+            np.count_nonzero(first == np.arange(first.shape[1]), axis=1) for first in self.coarser
+        ]
+        return sum(prod(of_row) for of_row in zip(*(n.tolist() for n in steps), strict=True))
+
+    def seen_by(self, background: int, cells: Array) -> Array:
+        """For some cells, the first cell that is the same for one background row."""
+        seen = np.zeros(len(cells), dtype=np.intp)
+        stride = 1
+        for first in reversed(self.coarser):
+            cells, step = np.divmod(cells, first.shape[1])
+            seen += first[background].take(step) * stride
+            stride *= first.shape[1]
+        return seen
 
     def cells_of(self, tile: Tile) -> Array:
         """Index of the cell of each row of a tile."""
@@ -58,10 +84,6 @@ class Grid:
     def representatives(self, cells: Array) -> Iterator[tuple[int, Array]]:
         """A value of each column for some cells."""
         return zip(self.columns, at_cells(cells, self.values), strict=True)
-
-
-NO_COLUMNS = Grid((), (), ())
-"""One cell for all rows."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +137,7 @@ class SparseCells:
         unknown = slice(None) if table is None else _is_missing(table.take(cells, axis=0))
         new = np.unique(cells[unknown])
         if table is None or len(new):
-            predicted = predict_cells(self.view, self.features.reference, [(self.grid, new)])
+            [predicted] = mean_of_cells(self.view, self.features.reference, [(self.grid, new)])
             if not np.isfinite(predicted).all():
                 return self._directly(tile)
             if table is None:
@@ -169,23 +191,53 @@ def representatives(edges: Array, strict: bool, missing: bool, *, unbounded: boo
     return np.append(values, dtype(np.nan)) if missing else values
 
 
-def predict_cells(view: ModelView, reference: Table, wanted: Sequence[tuple[Grid, Array]]) -> Array:
-    """Predict the representatives of some cells of some grids, in calls within the budget."""
-    most = max(1, min(CALL_ROWS, CALL_BYTES // (8 * reference.shape[1])))
-    answers = [_predict(view, reference, some) for some in _calls(wanted, most)]
+def mean_of_cells(
+    view: ModelView, background: Table, wanted: Sequence[tuple[Grid, Array]]
+) -> list[Array]:
+    """For some cells of some grids, the mean of their predictions over the background rows."""
+    pieces: list[_Piece] = []
+    places: list[Array | slice] = []
+    for grid, cells in wanted:
+        for number in range(grid.n_background):
+            distinct: Array = cells
+            place: Array | slice = slice(None)
+            if grid.coarser:
+                distinct, place = np.unique(grid.seen_by(number, cells), return_inverse=True)
+            pieces.append(_Piece(grid, distinct, number))
+            places.append(place)
+    predictions = _predict_pieces(view, background, pieces)
+    ends = np.cumsum([len(piece.cells) for piece in pieces])
+    by_piece = (
+        of_piece[place]
+        for of_piece, place in zip(np.split(predictions, ends[:-1]), places, strict=True)
+    )
+    return [averaged(islice(by_piece, grid.n_background)) for grid, _ in wanted]
+
+
+class _Piece(NamedTuple):
+    """Some cells of a grid, to be predicted with one background row."""
+
+    grid: Grid
+    cells: Array
+    background: int
+
+
+def _predict_pieces(view: ModelView, background: Table, pieces: Sequence[_Piece]) -> Array:
+    """Predict the representatives of some cells, in calls within the budget."""
+    most = max(1, min(CALL_ROWS, CALL_BYTES // (8 * background.shape[1])))
+    answers = [_predict(view, background, some) for some in _calls(pieces, most)]
     return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
 
-def _calls(
-    wanted: Sequence[tuple[Grid, Array]], most: int
-) -> Iterator[Sequence[tuple[Grid, Array]]]:
+def _calls(pieces: Sequence[_Piece], most: int) -> Iterator[Sequence[_Piece]]:
     """The same cells, at most `most` at a time."""
-    some: list[tuple[Grid, Array]] = []
+    some: list[_Piece] = []
     size = 0
-    for grid, cells in wanted:
+    for piece in pieces:
+        cells = piece.cells
         while len(cells):
             fitting, cells = cells[: most - size], cells[most - size :]
-            some.append((grid, fitting))
+            some.append(piece._replace(cells=fitting))
             size += len(fitting)
             if size == most:
                 yield some
@@ -194,18 +246,18 @@ def _calls(
         yield some
 
 
-def _predict(view: ModelView, reference: Table, wanted: Sequence[tuple[Grid, Array]]) -> Array:
+def _predict(view: ModelView, background: Table, pieces: Sequence[_Piece]) -> Array:
     changed: dict[int, tuple[list[Array], list[Array]]] = {}
     total = 0
-    for grid, cells in wanted:
+    for grid, cells, _ in pieces:
         for column, values in grid.representatives(cells):
             where, what = changed.setdefault(column, ([], []))
             where.append(np.arange(total, total + len(cells)))
             what.append(values)
         total += len(cells)
     block = with_values(
-        reference,
-        total,
+        background,
+        np.repeat([piece.background for piece in pieces], [len(piece.cells) for piece in pieces]),
         {c: (np.concatenate(where), np.concatenate(what)) for c, (where, what) in changed.items()},
     )
     return checked(view.predict(to_native(block)), total)

@@ -1,7 +1,8 @@
 """The direct route, for any model: assemble masked rows and predict each distinct row once.
 
 The base is one row. A side has as many distinct rows as its revealed columns: a dummy costs two
-predictions, not n. Sides with few distinct rows share one call.
+predictions, not n. Sides with few distinct rows share one call. Each distinct row is predicted with
+every background row, and the predictions are averaged.
 """
 
 from __future__ import annotations
@@ -21,16 +22,19 @@ from sfit._features import Features
 from sfit._masked import as_array
 from sfit.exceptions import ModelError
 from sfit.models import ModelView
-from sfit.restrict._prediction import Prediction
-from sfit.rows import Table, Tile, distinct_rows, is_frame, reveal, to_native
+from sfit.restrict._prediction import Prediction, averaged
+from sfit.rows import Table, Tile, distinct_rows, is_frame, reveal, take_rows, to_native
 
 Array = npt.NDArray[Any]
 
 CALL_BYTES = 256 * 2**20
 """Memory budget for the rows of one call of the model, and for the stored predictions."""
 
+CALL_ROWS = 65_536
+"""Rows predicted in one call, as many as a tile has; fewer if rows are wide."""
+
 STACK_ROWS = 1_024
-"""Sides with at most this many distinct rows share a call; each larger side has a separate call.
+"""Sides with at most this many rows to predict share a call; each larger side has separate calls.
 
 For very wide rows the number is reduced to fit the memory budget.
 
@@ -64,55 +68,84 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class _Small:
-    """A side with few distinct rows: their positions, and the one that each row equals."""
+class _Job:
+    """The distinct rows of a side, and the one that each row of the tile equals."""
 
     side: Reveal
+    columns: Sequence[int]
+    background: Table
     rows: Array
+    """Positions in the tile."""
     codes: Array | None
     """None if all rows are distinct, or all are equal."""
+
+    @property
+    def size(self) -> int:
+        """Number of rows to predict."""
+        return len(self.rows) * int(self.background.shape[0])
+
+    def block(self, tile: Tile, rows: Array, hidden: Array) -> tuple[Table, Array]:
+        """Some distinct rows with some background rows, which vary slower; and their positions."""
+        positions, at = np.tile(rows, len(hidden)), np.repeat(hidden, len(rows))
+        # A whole tile is not copied first.
+        some = None if len(positions) == len(tile) == len(rows) else positions
+        return reveal(self.background, tile.X, self.columns, some, at), positions
 
 
 def predict_directly(
     view: ModelView, features: Features, tile: Tile, sides: Sequence[Reveal], memory: Memory
 ) -> Iterator[tuple[Reveal, Prediction]]:
     """Yield each side with its predictions for the rows of the tile."""
-    small: list[_Small] = []
+    small: list[_Job] = []
     for side in sides:
         if (tile.index, side) in memory.held:
             yield side, memory.held[tile.index, side]
             continue
-        columns = features.shown(side.shown)
-        if not columns:
-            small.append(_Small(side, np.zeros(1, dtype=np.intp), None))
+        job = _job(features, tile, side)
+        if job.size <= _rows_per_call(features, STACK_ROWS):
+            small.append(job)
             continue
-        distinct = None if len(tile) <= FEW_ROWS else distinct_rows(tile.X, columns)
-        rows, codes = (None, None) if distinct is None else distinct
-        if (len(tile) if rows is None else len(rows)) <= _rows_per_call(features, STACK_ROWS):
-            rows = np.arange(len(tile)) if rows is None else rows
-            small.append(_Small(side, rows, codes))
-            continue
-        values = _large(view, features, tile, side, rows)
-        prediction = Prediction(values, codes, len(tile))
+        prediction = Prediction(_large(view, features, tile, job), job.codes, len(tile))
         memory.keep(tile, side, prediction)
         yield side, prediction
     yield from _stacked(view, features, tile, small)
 
 
-def _large(
-    view: ModelView, features: Features, tile: Tile, side: Reveal, rows: Array | None
-) -> Array:
-    """Predictions of one side for some rows (None: all), in calls within the memory budget."""
+def _job(features: Features, tile: Tile, side: Reveal) -> _Job:
+    """The rows that a side must predict."""
     columns = features.shown(side.shown)
-    positions = np.arange(len(tile)) if rows is None else rows
-    per_call = _rows_per_call(features, len(positions))
-    answers = []
-    for first in range(0, len(positions), per_call):
-        some = positions[first : first + per_call]
-        whole = rows is None and len(some) == len(tile)
-        block = reveal(features.reference, tile.X, columns, None if whole else some)
-        answers.append(_call(view, features, tile, block, [(side, some)]))
+    background = features.background(columns)
+    if not columns:
+        return _Job(side, columns, background, np.zeros(1, dtype=np.intp), None)
+    few = len(tile) * background.shape[0] <= FEW_ROWS
+    distinct = None if few else distinct_rows(tile.X, columns)
+    rows, codes = (np.arange(len(tile)), None) if distinct is None else distinct
+    return _Job(side, columns, background, rows, codes)
+
+
+def _large(view: ModelView, features: Features, tile: Tile, job: _Job) -> Array:
+    """Predictions of one side for its distinct rows, in calls within the memory budget."""
+    per_call = _rows_per_call(features, CALL_ROWS)
+    at_once = max(1, per_call // job.background.shape[0])
+    answers = [
+        averaged(_by_background(view, features, tile, job, some, per_call))
+        for some in _runs(job.rows, at_once)
+    ]
     return answers[0] if len(answers) == 1 else np.concatenate(answers)
+
+
+def _by_background(
+    view: ModelView, features: Features, tile: Tile, job: _Job, rows: Array, per_call: int
+) -> Iterator[Array]:
+    """The predictions of some rows, for one background row after another."""
+    for hidden in _runs(np.arange(job.background.shape[0]), max(1, per_call // len(rows))):
+        block, positions = job.block(tile, rows, hidden)
+        predictions = _call(view, features, tile, block, [(job.side, positions)])
+        yield from predictions.reshape(len(hidden), len(rows), *predictions.shape[1:])
+
+
+def _runs(numbers: Array, size: int) -> Iterator[Array]:
+    return (numbers[first : first + size] for first in range(0, len(numbers), size))
 
 
 def _rows_per_call(features: Features, most: int) -> int:
@@ -121,25 +154,29 @@ def _rows_per_call(features: Features, most: int) -> int:
 
 
 def _stacked(
-    view: ModelView, features: Features, tile: Tile, small: Sequence[_Small]
+    view: ModelView, features: Features, tile: Tile, small: Sequence[_Job]
 ) -> Iterator[tuple[Reveal, Prediction]]:
-    """Predictions of sides with few distinct rows, several sides in one call."""
+    """Predictions of sides with few rows to predict, several sides in one call."""
     start, most = 0, _rows_per_call(features, STACK_ROWS)
     while start < len(small):
         stop, total = start, 0
-        while stop < len(small) and (stop == start or total + len(small[stop].rows) <= most):
-            total += len(small[stop].rows)
+        while stop < len(small) and (stop == start or total + small[stop].size <= most):
+            total += small[stop].size
             stop += 1
         stack = small[start:stop]
+        hidden = [np.arange(job.background.shape[0]) for job in stack]
         blocks = (
-            reveal(features.reference, tile.X, features.shown(item.side.shown), item.rows)
-            for item in stack
+            job.block(tile, job.rows, every)[0] for job, every in zip(stack, hidden, strict=True)
         )
-        owners = [(item.side, item.rows) for item in stack]
+        owners = [
+            (job.side, np.tile(job.rows, len(every)))
+            for job, every in zip(stack, hidden, strict=True)
+        ]
         predictions = _call(view, features, tile, _concatenate(blocks, total), owners)
-        for item in stack:
-            of_side, predictions = predictions[: len(item.rows)], predictions[len(item.rows) :]
-            yield item.side, Prediction(of_side, item.codes, len(tile))
+        for job, every in zip(stack, hidden, strict=True):
+            of_side, predictions = predictions[: job.size], predictions[job.size :]
+            of_side = of_side.reshape(len(every), len(job.rows), *of_side.shape[1:])
+            yield job.side, Prediction(averaged(of_side), job.codes, len(tile))
         start = stop
 
 
@@ -200,6 +237,20 @@ def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
     together = checked(_predict(view, whole), n)
     alone = [checked(_predict(view, single[row : row + 1]), 1) for row in range(n)]
     return float(np.max(np.abs(together - np.concatenate(alone))))
+
+
+def cancelled_size(view: ModelView, features: Features) -> float:
+    """By how much a mean over the background rows is smaller than the predictions in it.
+
+    Predictions of both signs cancel in their mean, but their rounding errors do not: the mean is
+    rounded like a number of the predictions' size. It is 0 for a single row and for probabilities.
+    """
+    n = min(features.reference.shape[0], _rows_per_call(features, CALL_ROWS))
+    if n == 1:
+        return 0.0
+    # A copy: a model may write to its rows.
+    predictions = checked(_predict(view, take_rows(features.reference, np.arange(n))), n)
+    return float(np.max(np.abs(predictions).mean(axis=0) - np.abs(predictions.mean(axis=0))))
 
 
 def _predict(view: ModelView, block: Table) -> Any:

@@ -1,7 +1,7 @@
 """If few inputs of a network change, its first layer is updated instead of recomputed.
 
 z = z0 + sum over the revealed inputs of (x_j - r_j) W_j; later layers are computed in full. This
-serves terms of several features, and smooth activations.
+serves terms of several features, and smooth activations. Only z0 differs between background rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy.special import expit
 from sfit.models import Dense
 from sfit.restrict._activations import finish, slope_below_zero
 from sfit.restrict._inputs import as_entered
-from sfit.restrict._prediction import Prediction
+from sfit.restrict._prediction import Prediction, averaged
 from sfit.rows import Tile, column_values
 
 Array = npt.NDArray[Any]
@@ -38,11 +38,13 @@ def is_computable(network: Dense) -> bool:
 
 @dataclass(frozen=True)
 class FirstLayerUpdate:
-    """A network whose first layer is updated from its value at the reference."""
+    """A network whose first layer is updated from its value at an origin, then averaged."""
 
     columns: tuple[int, ...]
-    reference: Array
-    start: Array
+    origin: Array
+    """Values of the columns."""
+    starts: Array
+    """For each background row, the first layer with the columns at their origin."""
     network: Dense
     """Its weights have the dtype of the computation."""
 
@@ -60,33 +62,43 @@ class FirstLayerUpdate:
         moved = np.empty((rows.stop - first, len(self.columns)), dtype=weights.dtype)
         for number, column in enumerate(self.columns):
             entered = as_entered(column_values(tile.X, column)[rows], self.network.input_dtype)
-            np.subtract(entered, self.reference[number], out=moved[:, number], casting="same_kind")
-        z = _activated(self.start + moved @ weights[list(self.columns)], activation)
+            np.subtract(entered, self.origin[number], out=moved[:, number], casting="same_kind")
+        update = moved @ weights[list(self.columns)]
+        return averaged(
+            self._later_layers(_activated(start + update, activation)) for start in self.starts
+        )
+
+    def _later_layers(self, z: Array) -> Array:
         for weights, bias, activation in self.network.layers[1:]:
             z = _activated(z @ weights + bias, activation)
         raw = z[:, 0] if z.shape[1] == 1 else z
-        return finish(raw, self.network.output, weights.dtype)
+        return finish(raw, self.network.output, z.dtype)
 
 
 def make_updates(
-    network: Dense, reference: Array, sides: Sequence[Sequence[int]], dtype: np.dtype[Any]
+    network: Dense, background: Array, sides: Sequence[Sequence[int]], dtype: np.dtype[Any]
 ) -> list[FirstLayerUpdate]:
     """For each side, the network with its columns revealed, computed in `dtype`.
 
-    The reference is in the network's input dtype. The first layer's value there is summed in
-    doubles, with all digits of the weights.
+    The background rows are in the network's input dtype. The first layer's values there are summed
+    in doubles, with all digits of the weights. The first row is the origin of the columns.
     """
     weights, bias, _ = network.layers[0]
-    start = (reference @ np.asarray(weights, dtype=np.float64) + bias).astype(dtype)
+    wide = np.asarray(weights, dtype=np.float64)
+    # Row by row: the rounding of a start does not depend on the other rows.
+    starts = np.stack([row @ wide + bias for row in background])
+    apart = background[0] - background
     layers = tuple(
         (weights.astype(dtype, copy=False), bias.astype(dtype, copy=False), activation)
         for weights, bias, activation in network.layers
     )
     narrow = replace(network, layers=layers)
-    return [
-        FirstLayerUpdate(tuple(columns), reference[list(columns)], start, narrow)
-        for columns in sides
-    ]
+    updates = []
+    for shown in map(list, sides):
+        moved = starts + apart[:, shown] @ wide[shown] if len(background) > 1 else starts
+        origin = background[0, shown]
+        updates.append(FirstLayerUpdate(tuple(shown), origin, moved.astype(dtype), narrow))
+    return updates
 
 
 def _activated(z: Array, activation: str) -> Array:

@@ -25,6 +25,6 @@ def as_entered(values: Array, dtype: np.dtype[Any] | None) -> Array:
         return values.astype(dtype, copy=False)
 
 
-def reference_of(network: Dense, reference: Array) -> Array:
-    """A row of reference values, rounded to the network's input dtype, in doubles."""
-    return as_entered(np.asarray(reference), network.input_dtype).astype(np.float64)
+def inputs_of(network: Dense, rows: Array) -> Array:
+    """Rows as they enter the network, rounded to its input dtype, in doubles."""
+    return as_entered(np.asarray(rows), network.input_dtype).astype(np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,31 @@ class Constant:
     def __call__(self, tile: Tile) -> Prediction:
         """The same prediction for every row of a tile."""
         return Prediction(self.values, None, len(tile))
+
+
+def averaged(predictions: Iterable[Array]) -> Array:
+    """The mean of predictions, one array for each background row, in the order of these rows.
+
+    Every route averages here, so equal predictions have equal means, to the last bit. The lost
+    digits of each addition are summed as well (Knuth's TwoSum), so the mean is correct to about one
+    rounding unit, however many rows there are. A single array is returned as it is.
+    """
+    predictions = iter(predictions)
+    first = next(predictions)
+    total = first.astype(np.result_type(first, np.float64))
+    lost, n = np.zeros_like(total), 1
+    with np.errstate(over="ignore", invalid="ignore"):  # callers check that the mean is finite
+        for one in predictions:
+            before = total
+            total = before + one
+            moved = total - before
+            lost += (before - (total - moved)) + (one - moved)
+            n += 1
+    if n == 1:
+        return first
+    mean: Array = ((total + lost) / n).astype(first.dtype)
+    mean.flags.writeable = False
+    return mean
 
 
 Restricted = Callable[[Tile], Prediction]

@@ -55,12 +55,19 @@ class Polyline:
 
     def __call__(self, tile: Tile) -> Prediction:
         """Look up the rows of a tile and interpolate; a dummy has only two values."""
-        entered = as_entered(column_values(tile.X, self.column), self.input_dtype)
-        x = np.subtract(entered, self.origin, dtype=np.float64)
+        x = np.subtract(self.entered(tile), self.origin, dtype=np.float64)
         if self._is_dummy(x):
             codes = (x == self.ends[1]).astype(np.intp)
             return Prediction(self._at(np.array(self.ends)), codes, len(tile))
         return Prediction(self._at(x), None, len(tile))
+
+    def entered(self, tile: Tile) -> Array:
+        """The column's values as they enter the network."""
+        return as_entered(column_values(tile.X, self.column), self.input_dtype)
+
+    def along(self, entered: Array) -> Array:
+        """Predictions for some values of the column."""
+        return self._at(np.subtract(entered, self.origin, dtype=np.float64))
 
     def rounding(self) -> float:
         """How far a raw output may be off: knots that are close, beside the range, are one."""
@@ -112,12 +119,13 @@ def make_polylines(
     columns: Sequence[int],
     spans: npt.ArrayLike,
     dtype: np.dtype[Any],
+    together: int = 1,
 ) -> tuple[Constant, list[Polyline]]:
     """A piecewise linear network at the reference and along some columns, in doubles.
 
     The reference and the `spans`, the ranges of the columns, are in the network's input dtype.
     Bends outside the spans do not matter. The knots of several columns pass through a layer
-    together, as many as fit the cache.
+    together, as many as fit the cache. The polylines of `together` references share the bins.
     """
     layers = [
         _Layer(
@@ -151,7 +159,7 @@ def make_polylines(
     lines = [
         Polyline(column, origin, (least, most), *piece, network.output, dtype, network.input_dtype)
         for column, origin, (least, most), piece in zip(
-            columns, origins.tolist(), ends.tolist(), _pieces(batches, base), strict=True
+            columns, origins.tolist(), ends.tolist(), _pieces(batches, base, together), strict=True
         )
     ]
     raw = base if len(base) == 1 else base[None]
@@ -267,7 +275,9 @@ def _zero_rounding(bounds: Array, values: Array) -> None:
         values[knot[rounding], unit[rounding]] = 0.0
 
 
-def _pieces(batches: Sequence[_Knots], base: Array) -> Iterator[tuple[Lookup, Array, Array]]:
+def _pieces(
+    batches: Sequence[_Knots], base: Array, together: int
+) -> Iterator[tuple[Lookup, Array, Array]]:
     """For each column, the lookup among its knots, and the intercept and slope of each piece.
 
     Every polyline passes through the base: a row at the reference must equal it to the last bit.
@@ -276,9 +286,12 @@ def _pieces(batches: Sequence[_Knots], base: Array) -> Iterator[tuple[Lookup, Ar
         return
     x, values = (np.concatenate(of) for of in ([k.x for k in batches], [k.values for k in batches]))
     bounds = np.cumsum(np.concatenate([[0], *(np.diff(knots.bounds) for knots in batches)]))
-    widths = x[bounds[1:] - 1] - x[bounds[:-1]]
+    near = NEAR * np.repeat(x[bounds[1:] - 1] - x[bounds[:-1]], np.diff(bounds))
+    # Rounding moves a bend off the reference, and a flat piece behind it would miss the base.
+    here = np.abs(x) <= near
+    x[here], values[here] = 0.0, base
     # Drop knots that almost coincide: the slope between them is noise.
-    apart = np.diff(x, prepend=-np.inf) > NEAR * np.repeat(widths, np.diff(bounds))
+    apart = np.diff(x, prepend=-np.inf) > near
     apart[bounds[:-1]] = True
     bounds = np.append(0, np.cumsum(apart))[bounds]
     x, values = x[apart], values[apart]
@@ -287,7 +300,9 @@ def _pieces(batches: Sequence[_Knots], base: Array) -> Iterator[tuple[Lookup, Ar
     slopes, intercepts = np.zeros_like(values), values
     inner = np.delete(np.arange(len(x)), lasts)
     slopes[inner] = (values[inner + 1] - values[inner]) / (x[inner + 1] - x[inner])[:, None]
-    intercepts[inner] -= slopes[inner] * x[inner, None]
+    # From the end nearer to the reference: nothing is rounded if that is there.
+    nearer = inner + (np.abs(x[inner + 1]) < np.abs(x[inner]))
+    intercepts[inner] = values[nearer] - slopes[inner] * x[nearer, None]
     below = np.append(0, np.cumsum(x < 0))
     at_reference = firsts + np.maximum(below[lasts] - below[firsts + 1], 0)
     intercepts += np.repeat(base - intercepts[at_reference], np.diff(bounds), axis=0)
@@ -296,7 +311,7 @@ def _pieces(batches: Sequence[_Knots], base: Array) -> Iterator[tuple[Lookup, Ar
         slopes, intercepts = slopes[:, 0], intercepts[:, 0]
     for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
         pieces = slice(first, max(last, first + 1))
-        lookup = make_lookup(x[first + 1 : last], strict=False, together=len(firsts))
+        lookup = make_lookup(x[first + 1 : last], strict=False, together=together * len(firsts))
         yield lookup, intercepts[pieces], slopes[pieces]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from sfit._contrast import Arithmetic, Contrast, Reveal, Side
 from sfit._features import Features
@@ -15,11 +16,14 @@ from sfit.restrict._cells import SparseCells
 from sfit.restrict._direct import CALL_BYTES
 from sfit.restrict._first_layer import is_computable, make_updates
 from sfit.restrict._forest import TreeByTree
-from sfit.restrict._inputs import as_entered, reference_of
+from sfit.restrict._inputs import as_entered, inputs_of
+from sfit.restrict._mean_polyline import make_mean_polylines
 from sfit.restrict._prediction import Restricted
-from sfit.restrict._relu import is_piecewise_linear, make_polylines
+from sfit.restrict._relu import is_piecewise_linear
 from sfit.restrict._trees import make_cells
 from sfit.rows import is_frame
+
+Array = npt.NDArray[Any]
 
 
 class Route(NamedTuple):
@@ -45,7 +49,8 @@ def fast_route(
     The cost of a side, in rows that the model predicts: directly, one per distinct row, at most n;
     with cells, one per cell, or per non-empty cell; tree by tree, or along a polyline, none. An
     updated first layer saves the work for inputs that are not revealed, and pays if that is most of
-    the network's work. The tables of `prepared` sides share the memory budget.
+    the network's work. The tables of `prepared` sides share the memory budget. An averaged
+    reference multiplies each of these costs by the number of its rows.
     """
     if isinstance(structure, Trees):
         outputs = 1 if view.classes is None else len(view.classes)
@@ -118,32 +123,44 @@ def _computed(contrast: Contrast, arithmetic: Arithmetic) -> Contrast:
 def _updates(
     network: Dense, features: Features, sides: Sequence[Reveal]
 ) -> dict[Reveal, Restricted]:
-    if not sides:
-        return {}
-    reference = reference_of(network, features.reference[0])
-    columns = [features.shown(side.shown) for side in sides]
-    return dict(zip(sides, make_updates(network, reference, columns, _dtype(network)), strict=True))
+    functions: dict[Reveal, Restricted] = {}
+    for background, shown in _by_background(network, features, sides):
+        updates = make_updates(network, background, list(shown.values()), _dtype(network))
+        functions.update(zip(shown, updates, strict=True))
+    return functions
 
 
 def _polylines(
     network: Dense, features: Features, sides: Sequence[Reveal]
 ) -> dict[Reveal, Restricted]:
     """Polylines of sides that reveal one column; the base, which reveals none, is constant."""
-    if not sides:
-        return {}
-    reference = reference_of(network, features.reference[0])
-    along = {side: column for side in sides for column in features.shown(side.shown)}
-    columns = list(along.values())
-    spans = _spans(network, features, columns)
-    base, lines = make_polylines(network, reference, columns, spans, _dtype(network))
-    functions: dict[Reveal, Restricted] = dict.fromkeys(sides, base)
-    functions.update(zip(along, lines, strict=True))
+    functions: dict[Reveal, Restricted] = {}
+    for background, shown in _by_background(network, features, sides):
+        along = {side: columns[0] for side, columns in shown.items() if columns}
+        columns = list(along.values())
+        spans = _spans(network, features, columns)
+        base, lines = make_mean_polylines(network, background, columns, spans, _dtype(network))
+        functions |= dict.fromkeys(shown, base)
+        functions.update(zip(along, lines, strict=True))
     return functions
 
 
-def _spans(
-    network: Dense, features: Features, columns: Sequence[int]
-) -> np.ndarray[Any, np.dtype[Any]]:
+def _by_background(
+    network: Dense, features: Features, sides: Sequence[Reveal]
+) -> Iterator[tuple[Array, dict[Reveal, list[int]]]]:
+    """The sides that share their background rows: these rows, and the columns of each side."""
+    if not sides:
+        return
+    background = inputs_of(network, features.reference)
+    by_size: dict[int, dict[Reveal, list[int]]] = {}
+    for side in sides:
+        columns = features.shown(side.shown)
+        by_size.setdefault(features.background(columns).shape[0], {})[side] = columns
+    for size, shown in by_size.items():
+        yield background[:size], shown
+
+
+def _spans(network: Dense, features: Features, columns: Sequence[int]) -> Array:
     """Ranges of some columns, rounded to the network's input dtype, in doubles."""
     spans = np.array([features.spans[column] for column in columns], dtype=np.float64)
     return as_entered(spans.reshape(-1, 2), network.input_dtype).astype(np.float64)

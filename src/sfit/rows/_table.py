@@ -236,14 +236,22 @@ def as_numeric(table: Table) -> Table:
     return out
 
 
-def reveal(reference: Table, table: Table, positions: Sequence[int], rows: Array | None) -> Table:
-    """Rows with the observed values at `positions` and the reference in all other columns.
+def reveal(
+    background: Table,
+    table: Table,
+    positions: Sequence[int],
+    rows: Array | None,
+    at: Array | None = None,
+) -> Table:
+    """Rows with the observed values at `positions` and background values in all other columns.
 
-    `reference` is a table of one row. This is X^(1, j) of section 2.1, with any reference value.
+    `at` names the background row of each row; by default, the first serves all rows. With one
+    background row this is X^(1, j) of section 2.1, with any reference value.
     """
     m = table.shape[0] if rows is None else len(rows)
+    at = np.zeros(m, dtype=np.intp) if at is None else at
     if is_frame(table):
-        block = reference[[0] * m]
+        block = take_rows(background, at)
         if not positions:
             return block
         revealed = select_columns(table, positions)
@@ -252,35 +260,50 @@ def reveal(reference: Table, table: Table, positions: Sequence[int], rows: Array
     if len(positions) == table.shape[1] and isinstance(table, np.ndarray):
         return table.copy() if rows is None else table[rows]
     if 2 * len(positions) > table.shape[1]:
-        # Fewer columns are frozen than revealed: revealing them one by one could take longer than
+        # Fewer columns are hidden than revealed: revealing them one by one could take longer than
         # the model.
         chosen = table if rows is None else table[rows]
         block = chosen.toarray(order="C") if sp.issparse(chosen) else np.array(chosen, order="C")
-        frozen = np.delete(np.arange(table.shape[1]), positions)
-        block[:, frozen] = reference[:, frozen]
+        hidden = np.delete(np.arange(table.shape[1]), positions)
+        block[:, hidden] = background[:, hidden][at]
         return block
-    block = np.repeat(reference, m, axis=0)
+    block = background.take(at, axis=0)
     for position in positions:
         values = column_values(table, position)
         block[:, position] = values if rows is None else values[rows]
     return block
 
 
-def with_values(reference: Table, m: int, changes: Mapping[int, tuple[Array, Array]]) -> Table:
-    """`m` copies of the reference row, with some entries of some columns replaced."""
-    if is_frame(reference):
-        block = reference[[0] * m]
-        series, names = [], reference.columns
+def mixed_rows(table: Table, picked: Mapping[int, Array]) -> Table:
+    """Rows that take each picked column from its own rows; other columns hold any value."""
+    m = len(next(iter(picked.values())))
+    block = take_rows(table, np.zeros(m, dtype=np.intp))
+    if is_frame(table):
+        columns = (table.get_column(column_name(table, position)) for position in picked)
+        return block.with_columns(
+            *(column[rows.tolist()] for column, rows in zip(columns, picked.values(), strict=True))
+        )
+    block = block.toarray() if sp.issparse(block) else block
+    for position, rows in picked.items():
+        block[:, position] = column_values(table, position)[rows]
+    return block
+
+
+def with_values(background: Table, at: Array, changes: Mapping[int, tuple[Array, Array]]) -> Table:
+    """Background rows, numbered `at`, with some entries of some columns replaced."""
+    if is_frame(background):
+        block = take_rows(background, at)
+        series, names = [], background.columns
         for position, (rows, values) in changes.items():
             name = names[position]
-            column = np.full(m, column_values(reference, position)[0], dtype=np.float64)
+            column = column_values(background, position)[at].astype(np.float64)
             column[rows] = values
             series.append(
-                nw.new_series(name, column, nw.Float64(), backend=reference.implementation)
+                nw.new_series(name, column, nw.Float64(), backend=background.implementation)
             )
         return block.with_columns(*series)
-    dtype = np.result_type(reference.dtype, *(values.dtype for _, values in changes.values()))
-    block = np.repeat(reference.astype(dtype), m, axis=0)
+    dtype = np.result_type(background.dtype, *(values.dtype for _, values in changes.values()))
+    block = background.astype(dtype).take(at, axis=0)
     for position, (rows, values) in changes.items():
         block[rows, position] = values
     return block

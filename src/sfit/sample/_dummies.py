@@ -47,9 +47,9 @@ def read_as_one(trees: Trees, features: Features, rows: Table) -> set[int]:
     frozen = np.zeros(len(features.spans))
     for column, (low, high) in enumerate(features.spans):
         if low == 0 and high == 1 and column not in features.always_on:
-            value = float(column_values(features.reference, column)[0])
+            values = column_values(features.reference, column)
             # A frozen value of 0 is on the same side of every split as 0: never reported.
-            frozen[column] = value if value < 0.5 else 0.0
+            frozen[column] = values[values < 0.5].max(initial=0.0)
     at_node = frozen[trees.feature].astype(trees.dtype)
     compare = np.less if trees.strict else np.less_equal
     crossed = compare(at_node, trees.threshold) != compare(0, trees.threshold)

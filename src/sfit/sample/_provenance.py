@@ -67,6 +67,15 @@ class Provenance:
         except _NotEncodedError:
             self.unclear = True
 
+    def add_given(self, rows: Table) -> None:
+        """Test rows given by the user, which the model's preprocessing may refuse."""
+        if self.unclear:
+            return
+        try:
+            self.add(rows, _encoded(self.encode, rows))
+        except _NotEncodedError:
+            self.unclear = True
+
     def _agrees(self, table: Table, encoded: Table) -> bool:
         rng = np.random.default_rng(self.n_tiles)
         self.n_tiles += 1
@@ -167,16 +176,18 @@ def mixes_with(
     encode: Encode,
     origin: Sequence[int],
     pair: tuple[Table, Table],
-    row: Table,
+    rows: Table,
     columns: Sequence[int],
     tile: int,
 ) -> bool:
-    """Whether `mixes` holds for a tile (original, encoded) and some columns of one row."""
+    """Whether `mixes` holds for a tile (original, encoded) and some columns of given rows."""
     n, width = pair[0].shape
-    coins = _Only(np.random.default_rng(tile), n, width, columns)
+    rng = np.random.default_rng(tile)
+    coins = _Only(rng, n, width, columns)
+    partner = rng.integers(rows.shape[0], size=n)
     try:
-        donor = row, _encoded(encode, row)
-        return mixes(encode, np.asarray(origin), pair, donor, np.zeros(n, dtype=np.intp), coins)
+        donors = rows, _encoded(encode, rows)
+        return mixes(encode, np.asarray(origin), pair, donors, partner, coins)
     except _NotEncodedError:
         return False
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from sfit._for_studies import check_choice, check_flag
@@ -20,7 +21,16 @@ from sfit.studies import _page, _record
 
 __all__ = ["NAMES", "Report", "render", "run"]
 
-NAMES = ("simulation", "loco", "power", "correlation", "credit", "calibration", "peers")
+NAMES = (
+    "simulation",
+    "loco",
+    "power",
+    "correlation",
+    "credit",
+    "calibration",
+    "peers",
+    "power-and-size",
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,7 @@ def run(name: str, *, fast: bool = False, out: str | PathLike[str] | None = None
     """
     check_choice(name, "name", NAMES)
     check_flag(fast, "fast")
-    module = import_module(f"sfit.studies.{name}")
+    module = _module(name)
     settings = module.FAST if fast else module.FULL
     commit, started = _record.commit(), time.perf_counter()
     result = module.study(settings)
@@ -126,9 +136,14 @@ def render(name: str, folder: str | PathLike[str]) -> Report:
     return _report(json.loads(path.read_text(encoding="utf-8")), Path(folder))
 
 
+def _module(name: str) -> ModuleType:
+    """The file of a study; a hyphen in its name is an underscore there."""
+    return import_module(f"sfit.studies.{name.replace('-', '_')}")
+
+
 def _report(record: dict[str, Any], folder: Path | None) -> Report:
     """The report of a record; its files are written if a folder is given."""
-    module = import_module(f"sfit.studies.{record['study']}")
+    module = _module(record["study"])
     settings, result = (
         _record.restored(kind, record[part])
         for kind, part in ((module.Settings, "settings"), (module.Result, "result"))

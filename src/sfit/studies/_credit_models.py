@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import sfit
+from sfit._for_studies import sign_tests
 from sfit.studies import _credit_data as data
 from sfit.studies._networks import Network, train
 from sfit.studies._section3 import INTERCEPT
@@ -188,11 +189,11 @@ def examine(settings: Settings, split: Split, network: Network) -> dict[str, Any
         },
         # At first order a column is significant exactly while beta is below its beta_max.
         "kept": {
-            name: [one.term[0] for one in first[name] if one.beta_max > beta]
+            name: [one.term[0] for one in sign_tests(first[name]) if one.beta_max > beta]
             for name, beta in zip(REFERENCES, (settings.beta, settings.mean_beta), strict=True)
         },
         "statistics": {
-            name: {one.term[0]: one.statistic for one in singles} for name, singles in first.items()
+            name: {one.term[0]: one.estimate for one in singles} for name, singles in first.items()
         },
         "chosen": {
             name: sfit.choose_beta(

@@ -168,9 +168,7 @@ def _sfit(network: Network, sample: Sample, settings: Settings) -> dict[str, Tes
         network.module(), *sample.test, alpha=settings.alpha, beta=settings.beta, **MASKING
     )
     return {
-        test.term[0]: Test(
-            test.statistic, test.ci_low, test.ci_high, test.p_value, test.significant
-        )
+        test.term[0]: Test(test.estimate, test.ci_low, test.ci_high, test.p_value, test.significant)
         for test in result.tests
     }
 

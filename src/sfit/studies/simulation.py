@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import sfit
-from sfit._for_studies import Contrasts
+from sfit._for_studies import Contrasts, sign_tests
 from sfit.studies._networks import Network, Recipe
 from sfit.studies._page import interval, joined, new_figure, spread, table, times
 from sfit.studies._section3 import FEATURES, MASKING, TRUE_FIRST, TRUE_PAIRS, Sample, Sizes
@@ -153,7 +153,7 @@ def _outcome(settings: Settings, module: Any, sample: Sample, rule: dict[str, An
     result = sfit.feature_significance(
         module, *sample.test, alpha=settings.alpha, max_order=2, **(rule | MASKING)
     )
-    by_term = {test.term: test for test in result.tests}
+    by_term = {test.term: test for test in sign_tests(result.tests)}
     wanted = [(name,) for name in FEATURES] + list(TRUE_PAIRS)
     return Outcome(
         first=tuple(term[0] for term in result.significant[1]),

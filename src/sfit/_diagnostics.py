@@ -1,0 +1,131 @@
+"""When a test cannot see what is there: sentences with a remedy, from evidence alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfit._set_tests import AnySetTest, GateTest, SetTest, sign_tests
+
+Array = npt.NDArray[Any]
+
+FAR = 0.1
+"""A base this share of the way from the mean prediction to an extreme is far from it."""
+
+MIDDLE = (0.1, 0.9)
+"""A base outside these quantiles of the predictions is far from the mean."""
+
+RECOVERED = 0.5
+"""Features found should save this share of the loss that all features save."""
+
+NAMES = 6
+"""Sets that a sentence names; it counts the others."""
+
+
+def base_is_far(base: Array, predictions: Array) -> str | None:
+    """The sentence about a base prediction where few rows live; None if it lies among them.
+
+    `base` is the prediction with nothing revealed, `predictions` those of some rows with everything
+    revealed, both with one column per output.
+    """
+    # The probabilities of two classes mirror each other.
+    first = 1 if predictions.shape[1] == 2 else 0
+    for output, values in zip(base[first:], predictions.T[first:], strict=True):
+        mean, extreme = values.mean(), values.max() if output > values.mean() else values.min()
+        low, high = np.quantile(values, MIDDLE)
+        if abs(output - mean) > FAR * abs(extreme - mean) or not low <= output <= high:
+            return (
+                f"with nothing revealed the model predicts {output:.4g}, but its mean prediction "
+                f"is {mean:.4g}: the reference is a place where few rows live. Hide features by "
+                "averaging instead: reference=sfit.Average(X_train)."
+            )
+    return None
+
+
+def cannot_move(
+    tests: Sequence[SetTest], critical: Callable[[int], int], given: bool
+) -> str | None:
+    """The sentence about sets that move too few predictions for the sign test to reject.
+
+    `given`: whether features are given, which the permutation test refuses.
+    """
+    stuck = [t for t in tests if 0 < round(t.share_moved * t.n) < critical(t.n)]
+    if not stuck:
+        return None
+    other = "" if given else " Or use test='permutation'."
+    return (
+        f"too few predictions move for the sign test ever to find {named(stuck)}. "
+        f"test=sfit.SignTest(ties='drop') tests only the rows that move.{other}"
+    )
+
+
+def minority(tests: Sequence[SetTest], given: bool) -> list[str]:
+    """Sentences about sets whose mean gain and median have opposite signs."""
+    helped = [t for t in tests if not t.significant and t.statistic <= 0 < t.gain - _counts(t)]
+    harmed = [t for t in tests if t.significant and t.gain < 0]
+    texts = []
+    if helped:
+        other = "" if given else " test='permutation' finds such effects."
+        texts.append(
+            f"{named(helped)} lower the mean loss, but not that of the typical row: a minority of "
+            f"the rows gains much.{other}"
+        )
+    if harmed:
+        texts.append(
+            f"{named(harmed)} improve the typical row but raise the mean loss: a minority of the "
+            "rows loses much."
+        )
+    return texts
+
+
+def _counts(test: SetTest) -> float:
+    """The smallest mean gain that counts."""
+    return test.beta * test.loss_base
+
+
+def closed_too_early(tests: Sequence[AnySetTest], gates: Sequence[GateTest]) -> str | None:
+    """The sentence about a closed gate beside features that predict badly."""
+    if not gates or gates[-1].is_open or not tests:
+        return None
+    gate, base = gates[-1], tests[0].loss_base
+    losses = f"mean loss {gate.loss_found:.4g} against {{:.4g}} {{}}"
+    if gate.found and gate.loss_found > base:
+        return (
+            "the gate is closed, but the features found predict worse on average than no feature: "
+            + losses.format(base, "with nothing revealed")
+            + ". The gate looks at the typical row; use test='permutation'."
+        )
+    if base - gate.loss_found < RECOVERED * (base - gate.loss_full):
+        return (
+            "the gate is closed, but the features found predict far worse on average than all "
+            f"features: {losses.format(gate.loss_full, 'with all')}, and {base:.4g} with nothing "
+            "revealed. The gate looks at the typical row; use test='permutation'."
+        )
+    return None
+
+
+def diagnose(
+    tests: Sequence[AnySetTest],
+    gates: Sequence[GateTest],
+    critical: Callable[[int], int],
+    given: bool,
+) -> tuple[str, ...]:
+    """All sentences about the tests and gates of one result of the sign test."""
+    first = [test for test in sign_tests(tests) if test.order == 1]
+    texts = [
+        cannot_move(first, critical, given),
+        *minority(first, given),
+        closed_too_early(tests, gates),
+    ]
+    return tuple(text for text in texts if text)
+
+
+def named(tests: Sequence[AnySetTest]) -> str:
+    """The features of some sets for a sentence; those beyond a few are counted."""
+    names = [" and ".join(test.term) for test in tests]
+    if len(names) > NAMES:
+        return f"{', '.join(names[:NAMES])} and {len(names) - NAMES} more"
+    return ", ".join(names)

@@ -1,0 +1,583 @@
+"""The permutation test as a statistic of tiles.
+
+Predictions are re-matched with the outcomes of other rows of the same tile. Tallies hold one sum
+per re-matching; added up over the tiles, they give the statistic and its permutation distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil, exp, fsum, sqrt
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import rankdata
+from scipy.stats import t as student
+
+from sfit import _packed
+from sfit._arguments import check_choice, check_whole
+from sfit._bilinear import PRODUCTS, columns, indicators, log_probabilities
+from sfit._contrast import Contrast, Evidence, Question
+from sfit._diagnostics import named
+from sfit._effects import EffectTally, conclude, describe
+from sfit._effects import merge as merge_effects
+from sfit._losses import Loss
+from sfit._multiplicity import smallest_threshold
+from sfit._permutations import FREE_ROWS, TERMS_TOGETHER, ProductSums, Rematchings
+from sfit._rise import Rise, is_sampled, rise
+from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
+from sfit._statistic import Scored, consecutive_rounds
+
+Array = npt.NDArray[Any]
+
+STATISTICS = ("auto", "loss")
+
+RUNS_TOGETHER = 8
+"""Runs of tiles per worker in one round; workers wait for each other at its end."""
+
+TIE = 1e-10
+"""Sums that differ by less than this share of their standard deviation count as equal."""
+
+SORTED_SHARE = 0.9
+"""If less of the variance lies within tiles, the rows are sorted and the test loses power."""
+
+MOST_PERMUTATIONS = 10**7
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermutationTest:
+    r"""Options of the permutation test; pass an instance, or ``test="permutation"``.
+
+    The test asks whether the predictions from a set of features, with all other features hidden,
+    are related to the outcome at all.
+
+    Parameters
+    ----------
+    n_permutations : int or "auto", default="auto"
+        Number of random permutations. `"auto"` takes 1,999, or as many as a corrected decision
+        needs.
+    statistic : {"auto", "loss"}, default="auto"
+        `"auto"`: for regression, the larger of two standardised sums, of the products of the
+        predictions with the outcomes and with their ranks; for classification, those of the
+        log-odds and of the probabilities of the observed class. `"loss"`: the mean loss, for any
+        loss and any output. A callable loss and several outputs always use `"loss"`.
+
+    Notes
+    -----
+    The null hypothesis is that the set of features is independent of the outcome. With
+    :math:`L_{ab}` the loss of outcome a under the prediction of row b, the statistic
+    ``"loss"`` is :math:`T = \sum_i L_{ii}`. The predictions are re-matched with the outcomes B
+    times at random, and :math:`p = (1 + \#\{T_b \le T\}) / (B + 1)`. Under the null hypothesis T
+    and its B copies are exchangeable, so the p-value is exact for any model, loss and distribution
+    of the data. The model and the reference must not come from the held-out rows.
+
+    `rise` estimates the effect: by how much the mean loss rises when a prediction comes from
+    another row. Its interval is asymptotic. `z` compares T with the mean and the standard deviation
+    of its copies; it ranks features whose p-values are all as small as they can be.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(2000, random_state=0)
+    >>> result = sfit.feature_significance(
+    ...     sfit.simulate.interactions_mean, X, y, test="permutation", random_state=0
+    ... )
+    >>> result.selected
+    ('X1', 'X3')
+    """
+
+    random: ClassVar[bool] = True
+    """Whether the test draws random numbers."""
+
+    n_permutations: int | str = "auto"
+    statistic: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_choice(self.statistic, "statistic", STATISTICS)
+        if not (isinstance(self.n_permutations, str) and self.n_permutations == "auto"):
+            most = MOST_PERMUTATIONS
+            checked = check_whole(self.n_permutations, "n_permutations", most=most)
+            object.__setattr__(self, "n_permutations", checked)
+
+    def identity(self) -> dict[str, Any]:
+        """The options that identify a run.
+
+        Returns
+        -------
+        dict
+            From the name of an option to its value.
+        """
+        return {"n_permutations": self.n_permutations, "statistic": self.statistic}
+
+
+class PermutationTally(NamedTuple):
+    """Sums of some tiles."""
+
+    effects: EffectTally
+    sums: Array
+    """For each component and re-matching, the sum of products; the first is the observed one."""
+    variance: Array
+    """For each component, the variance of its sum over all re-matchings."""
+    rise: Array
+    """Numbers of rows, total and spread of the rise (`Rise`), added up."""
+    moments: Array
+    """Per tile: number of rows, then mean and sum of squares of the outcome and the prediction."""
+    log_group: float
+    """Logarithm of the number of distinct re-matchings."""
+
+
+@dataclass(frozen=True)
+class PermutationEvidence(Evidence):
+    """What the permutation test reports of a contrast."""
+
+    p_value: float
+    rise: float
+    ci_low: float
+    ci_high: float
+    z: float
+    p_resolution: float
+    share_within: float
+    """Smaller share of the variance, of outcomes or predictions, that lies within tiles."""
+
+
+@dataclass(frozen=True)
+class PermutationStatistic:
+    """The permutation test of one problem at one level."""
+
+    alpha: float
+    test: PermutationTest
+    loss: Loss
+    n_classes: int
+    """0 for regression."""
+    n_outputs: int
+    n_rows: int
+    """Number of all rows."""
+    correction: str | None
+    by_class: bool
+    """Whether the parts are the classes: then all rows are re-matched for every part."""
+    seed: int = 0
+
+    ordered: ClassVar[bool] = True
+    any_function: ClassVar[bool] = True
+    conditional: ClassVar[bool] = False
+    interval: ClassVar[str] = "asymptotic"
+
+    @property
+    def name(self) -> str:
+        """The name of the test in a result."""
+        return f"permutation test, statistic {self.statistic!r}"
+
+    @cached_property
+    def statistic(self) -> str:
+        """The statistic that fits the loss and the output: "auto" or "loss"."""
+        plain = self.loss.task is not None and (self.n_classes or self.n_outputs == 1)
+        return self.test.statistic if plain else "loss"
+
+    def size(self, question: Question) -> int:
+        """Number of re-matchings, the observed one included."""
+        if not isinstance(self.test.n_permutations, str):
+            return self.test.n_permutations + 1
+        threshold = smallest_threshold(self.alpha, self.correction, question.family)
+        return 1_000 * max(2, ceil(2 / threshold / 1_000 - 1e-9))
+
+    def rounds(self, n_runs: int, at_first: int) -> Iterator[list[int]]:
+        """Runs in their order: sums of floats are added from the first tile to the last."""
+        return consecutive_rounds(n_runs, RUNS_TOGETHER * at_first)
+
+    def n_numbers(self, question: Question) -> int:
+        """A tally holds one sum per component and re-matching."""
+        return 2 * self.size(question)
+
+    def start(self, attempt: int) -> None:
+        """Tallies keep everything."""
+
+    def refocus(self, focus: None, seen: PermutationTally) -> None:
+        """Tallies keep everything."""
+
+    def tally(self, scored: Iterable[Scored], focus: Sequence[None]) -> dict[int, Any]:
+        """Re-match the rows of one tile, for each position among the questions."""
+        tallies: dict[int, PermutationTally] = {}
+        of_part: dict[int, _Part] = {}
+        waiting: dict[int, list[tuple[int, PermutationTally, list[Array]]]] = {}
+
+        def finish(part: int) -> None:
+            batch = waiting.pop(part, [])
+            sums = of_part[part].products.of([scores for *_, scores in batch]) if batch else ()
+            for (position, tally, _), of_term in zip(batch, sums, strict=True):
+                tallies[position] = tally._replace(sums=of_term)
+
+        for one in scored:
+            part = one.question.part
+            if part not in of_part:
+                of_part[part] = self._part(one)
+            tally, scores = of_part[part].tally(one)
+            if scores is None:
+                tallies[one.position] = tally
+                continue
+            waiting.setdefault(part, []).append((one.position, tally, scores))
+            if len(waiting[part]) == of_part[part].together:
+                finish(part)
+        for part in list(waiting):
+            finish(part)
+        return tallies
+
+    def _part(self, one: Scored) -> _Part:
+        """The rows of a part that are re-matched, and how."""
+        rows = None if self.by_class else one.rows
+        of_class = one.rows if self.by_class else None
+        y = one.y if rows is None else one.y[rows]
+        rematchings = Rematchings(
+            m=len(y),
+            size=self.size(one.question),
+            free=(self.n_rows if self.by_class else one.question.n) <= FREE_ROWS,
+            key=(self.seed, one.tile, 0 if self.by_class else one.question.part),
+        )
+        return _Part(self, y, rows, of_class, rematchings)
+
+    def merge(
+        self, question: Question, tallies: Sequence[PermutationTally], focus: None
+    ) -> PermutationTally:
+        """Add up the sums, strictly in the order of the tallies."""
+        first, *others = tallies
+        if not others:
+            return first
+        sums, variance, total = first.sums.copy(), first.variance.copy(), first.rise.copy()
+        for other in others:
+            sums += other.sums
+            variance += other.variance
+            total += other.rise
+        return PermutationTally(
+            merge_effects([one.effects for one in tallies]),
+            sums,
+            variance,
+            total,
+            np.concatenate([one.moments for one in tallies]),
+            fsum(one.log_group for one in tallies),
+        )
+
+    def conclude(self, question: Question, seen: PermutationTally) -> PermutationEvidence:
+        """The p-value, the rise and its interval."""
+        effects = conclude(seen.effects)
+        size = seen.sums.shape[1]
+        resolution = max(1 / size, exp(-min(seen.log_group, 700.0)))
+        share = _share_within(seen.moments)
+        varies = seen.variance > 0
+        n = seen.effects.n_rows
+        if not varies.any():
+            nothing = {"p_value": 1.0, "rise": 0.0, "ci_low": 0.0, "ci_high": 0.0, "z": np.nan}
+            return PermutationEvidence(
+                n, effects, **nothing, p_resolution=resolution, share_within=share
+            )
+        standard = seen.sums[varies] / np.sqrt(seen.variance[varies])[:, None]
+        observed, *_ = statistic = standard.max(axis=0)
+        copies = statistic[1:]
+        n_reached = int(np.count_nonzero(copies >= observed - TIE))
+        spread = float(copies.std(ddof=1)) if size > 2 else 0.0
+        low, centre, high = _interval(Rise(*seen.rise.tolist()), self.alpha)
+        return PermutationEvidence(
+            n=n,
+            effects=effects,
+            p_value=(1 + n_reached) / size,
+            rise=centre,
+            ci_low=low,
+            ci_high=high,
+            z=float((observed - copies.mean()) / spread) if spread > TIE else np.nan,
+            p_resolution=resolution,
+            share_within=share,
+        )
+
+    def p_values(self, evidence: Sequence[PermutationEvidence]) -> Array:
+        """The p-value of each piece of evidence."""
+        return np.array([one.p_value for one in evidence])
+
+    def weakest(self, evidence: Sequence[PermutationEvidence]) -> tuple[int, PermutationEvidence]:
+        """The evidence with the largest p-value, and its position; the first of equals."""
+        position = int(np.argmax(self.p_values(evidence)))
+        return position, evidence[position]
+
+    def record(
+        self,
+        contrast: Contrast,
+        term: tuple[str, ...],
+        base: tuple[str, ...],
+        evidence: PermutationEvidence,
+        p: float,
+        adjusted: float,
+    ) -> PermutationSetTest:
+        """The reported test of a set."""
+        return PermutationSetTest(
+            order=contrast.order,
+            term=term,
+            base=base,
+            rise=evidence.rise,
+            ci_low=evidence.ci_low,
+            ci_high=evidence.ci_high,
+            p_value=float(p),
+            p_adjusted=float(adjusted),
+            significant=bool(adjusted < self.alpha),
+            z=evidence.z,
+            p_resolution=evidence.p_resolution,
+            n=evidence.n,
+            **vars(evidence.effects),
+        )
+
+    def coverage(self, n: int) -> float:
+        """Nominal coverage of the interval."""
+        return 1 - self.alpha
+
+    def too_few(self, n: int) -> tuple[str, ...]:
+        """Caveats about a number of rows that is too small for this level."""
+        rows = self.n_rows if self.by_class else n
+        if rows < 100 and exp(-Rematchings(rows, 1, True, ()).log_group) >= self.alpha:
+            return (
+                f"{rows} rows have too few permutations for anything to be significant at "
+                f"alpha={self.alpha:g}: use more rows.",
+            )
+        return ()
+
+    def caveats(self, evidence: Sequence[PermutationEvidence], loss: str) -> tuple[str, ...]:
+        """Caveats about rows in a systematic order, and about too few permutations."""
+        texts = []
+        share = min(one.share_within for one in evidence)
+        if share < SORTED_SHARE:
+            texts.append(
+                "the rows are sorted: rows are re-matched only within tiles of 65,536 consecutive "
+                f"rows, which hold {share:.0%} of the variance of the outcome or of a prediction. "
+                "The p-values are exact, but the test loses power: shuffle the rows first."
+            )
+        threshold = smallest_threshold(self.alpha, self.correction, len(evidence))
+        n_drawn = self.test.n_permutations
+        if isinstance(n_drawn, int) and 1 / (n_drawn + 1) >= threshold:
+            texts.append(
+                f"with {n_drawn:,} permutations no p-value is below {1 / (n_drawn + 1):.2g}, and "
+                f"the smallest is compared with {threshold:.2g}: use more permutations, or "
+                "n_permutations='auto'."
+            )
+        return tuple(texts)
+
+    def diagnose(
+        self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
+    ) -> tuple[str, ...]:
+        """Caveats about p-values that contradict their intervals, and about a sampled rise."""
+        texts = []
+        apart = [test for test in tests if test.significant and test.ci_low <= 0]
+        if apart:
+            texts.append(
+                f"the interval of the rise holds 0 for {named(apart)}, although the test rejects: "
+                "the interval is asymptotic, two-sided and uncorrected. Only p decides."
+            )
+        if is_sampled(self.loss, self.n_outputs):
+            texts.append(
+                f"the rise under the loss {self.loss.name!r} is estimated from 64 random shifts of "
+                "the rows."
+            )
+        return tuple(texts)
+
+    def pack(self, tallies: Sequence[PermutationTally]) -> bytes:
+        """Tallies as bytes for a checkpoint."""
+        integers: list[Any] = []
+        floats: list[Any] = []
+        for tally in tallies:
+            *counts, sums = tally.effects
+            integers += [counts, [len(sums), *tally.sums.shape]]
+            floats += [sums, tally.sums, tally.variance, tally.rise, tally.moments, tally.log_group]
+        return _packed.pack(integers, floats)
+
+    def unpack(self, data: bytes, n_tallies: int) -> list[PermutationTally]:
+        """Tallies from a checkpoint; raise ValueError if the bytes hold anything else."""
+        integers, floats = _packed.unpack(data)
+        tallies = []
+        for _ in range(n_tallies):
+            n_rows, n_moved, n_better, n_worse = integers.take(4).tolist()
+            n_tiles, n_components, size = integers.take(3).tolist()
+            losses = floats.take(2 * n_tiles).reshape(-1, 2)
+            effects = EffectTally(n_rows, n_moved, n_better, n_worse, losses)
+            sums = floats.take(n_components * size).reshape(n_components, size)
+            variance, total = floats.take(n_components), floats.take(4)
+            moments = floats.take(5 * n_tiles).reshape(-1, 5)
+            [log_group] = floats.take(1).tolist()
+            tallies.append(PermutationTally(effects, sums, variance, total, moments, log_group))
+        integers.finish()
+        floats.finish()
+        return tallies
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of one part in one tile, and everything that its questions share."""
+
+    statistic: PermutationStatistic
+    y: Array
+    rows: Array | None
+    """The rows that are re-matched, as a mask of the tile; None: all."""
+    of_class: Array | None
+    """If the parts are classes, the rows of this class."""
+    rematchings: Rematchings
+    of_constants: dict[bytes, Rise] = field(default_factory=dict)
+    """The rise of predictions that are all equal."""
+
+    @property
+    def number(self) -> int:
+        """The class; 1 if the parts are not classes. Without rows of the class any number does."""
+        if self.of_class is None or not self.of_class.any():
+            return 1
+        return int(self.y[self.of_class][0])
+
+    @property
+    def together(self) -> int:
+        """Number of terms whose sums are computed together."""
+        return TERMS_TOGETHER if self.rematchings.free else 1
+
+    @cached_property
+    def products(self) -> ProductSums:
+        """Sums of products with the outcome scores of this part."""
+        return ProductSums(self.rematchings, [_centred(scores) for scores in self.outcome_scores])
+
+    @cached_property
+    def outcome_scores(self) -> list[Array]:
+        """The outcome scores of each component."""
+        statistic, y = self.statistic, self.y
+        if statistic.statistic == "loss":
+            # The outcome scores of a product do not depend on the predictions.
+            anything = np.full((len(y), max(statistic.n_classes, 1)), 0.5)
+            shaped = anything if statistic.n_classes else anything[:, 0]
+            shaped = shaped if y.ndim == 1 or statistic.n_classes else np.ones(y.shape)
+            u = PRODUCTS[statistic.loss.name](y, shaped).u
+            if self.of_class is None:
+                return [u]
+            # Summed over a class, b(g) depends on the re-matching: it counts as one more product.
+            mask = self.of_class[:, None]
+            return [np.concatenate([u * mask, -1.0 * mask], axis=1)]
+        if not statistic.n_classes:
+            ranks = rankdata(y) / (len(y) + 1)
+            return [columns(y), ranks[:, None]]
+        if self.of_class is not None:
+            return [columns(self.of_class)] * 2
+        if statistic.n_classes == 2:
+            return [columns(y)] * 2
+        return [indicators(y, statistic.n_classes)] * 2
+
+    def prediction_scores(self, g: Array) -> list[Array]:
+        """The prediction scores of each component."""
+        statistic = self.statistic
+        if statistic.statistic == "loss":
+            _, b, _, v = PRODUCTS[statistic.loss.name](self.y, g)
+            return [v if self.of_class is None else np.concatenate([v, b[:, None]], axis=1)]
+        if not statistic.n_classes:
+            return [columns(g)] * 2
+        logs, g = log_probabilities(g), np.asarray(g, dtype=np.float64)
+        if statistic.n_classes == 2:
+            odds = logs[:, self.number] - logs[:, 1 - self.number]
+            return [odds[:, None], g[:, self.number, None]]
+        if self.of_class is not None:
+            return [logs[:, self.number, None], g[:, self.number, None]]
+        return [logs, g]
+
+    def tally(self, one: Scored) -> tuple[PermutationTally, list[Array] | None]:
+        """The tally of a question, and the scores from which its sums are still to be computed."""
+        effects = describe(one.losses)
+        g = one.full.by_row()
+        g = g if self.rows is None else g[self.rows]
+        size = self.rematchings.size
+        n_components = 1 if self.statistic.statistic == "loss" else 2
+        none = np.zeros((n_components, size))
+        moments = _moments(self.y, g)
+        log_group = self.rematchings.log_group
+        tally = PermutationTally(effects, none, none[:, 0], np.zeros(4), moments, log_group)
+        if len(g) < 2:
+            return tally, None
+        if (g == g[0]).all() or one.is_ignored():
+            # Nothing to re-match. All features that the model ignores share these figures.
+            key = g[0].tobytes()
+            if key not in self.of_constants:
+                constant = np.broadcast_to(g[0], g.shape)
+                self.of_constants[key] = self.rise(constant)._replace(total=0.0)
+            return tally._replace(rise=np.array(self.of_constants[key])), None
+        tally = tally._replace(rise=np.array(self.rise(g)))
+        if self.statistic.statistic == "loss" and not self.is_product:
+            sums = self.loss_sums(g)
+            return tally._replace(
+                sums=sums[None], variance=np.array([np.square(sums).mean()])
+            ), None
+        scores = _by_identity(self.prediction_scores(g), _centred)
+        variance = [
+            float((np.square(u).sum(axis=0) * np.square(v).sum(axis=0)).sum() / (len(g) - 1))
+            for u, v in zip(self.products.outcomes, scores, strict=True)
+        ]
+        return tally._replace(variance=np.array(variance)), scores
+
+    @property
+    def is_product(self) -> bool:
+        """Whether the loss is a sum of products."""
+        return self.statistic.loss.task is not None and self.statistic.loss.name in PRODUCTS
+
+    def rise(self, g: Array) -> Rise:
+        """The rise of the rows of the part."""
+        rng = np.random.default_rng([*self.rematchings.key, 2])
+        order, y = self._sorted
+        of = None if self.of_class is None else self.of_class[order]
+        return rise(self.statistic.loss, y, g[order], rng, of)
+
+    @cached_property
+    def _sorted(self) -> tuple[Array, Array]:
+        """The rows by rising outcome, which saves sorting outcomes for every set."""
+        order = np.argsort(self.y, kind="stable") if self.y.ndim == 1 else np.arange(len(self.y))
+        return order, self.y[order]
+
+    def loss_sums(self, g: Array) -> Array:
+        """Minus the sum of the losses for each re-matching; large is good, as for products."""
+        loss = self.statistic.loss
+        sums = []
+        for met in self.rematchings.outcomes():
+            for outcomes in met:
+                losses = loss(self.y[outcomes], g, int, signed=True)
+                if self.of_class is not None:
+                    losses = losses[self.of_class[outcomes]]
+                sums.append(-losses.sum())
+        total = np.array(sums)
+        # Equal losses in another order have the same sum but for rounding.
+        same = np.abs(total - total[0]) <= 1e-12 * abs(total[0])
+        return np.where(same, total[0], total) - total[0]
+
+
+def _centred(scores: Array) -> Array:
+    return scores - scores.mean(axis=0)
+
+
+def _by_identity(arrays: Sequence[Array], change: Any) -> list[Array]:
+    """Change arrays; those that are one object stay one object."""
+    changed = {id(array): change(array) for array in arrays}
+    return [changed[id(array)] for array in arrays]
+
+
+def _moments(y: Array, g: Array) -> Array:
+    """Number of rows, then mean and sum of squares of the first outcome and prediction column."""
+    moments: list[float] = [len(y)]
+    for values in (columns(y)[:, 0], columns(g)[:, -1]):
+        mean = float(values.mean()) if len(values) else 0.0
+        moments += [mean, float(np.square(values - mean).sum())]
+    return np.array([moments])
+
+
+def _share_within(moments: Array) -> float:
+    """Smaller share of the variance of outcomes or predictions that lies within tiles."""
+    n = moments[:, 0]
+    shares = []
+    for mean, squares in ((moments[:, 1], moments[:, 2]), (moments[:, 3], moments[:, 4])):
+        within = float(squares.sum())
+        between = float(n @ np.square(mean - n @ mean / n.sum())) if n.sum() else 0.0
+        shares.append(within / (within + between) if between > 0 else 1.0)
+    return min(shares)
+
+
+def _interval(added: Rise, alpha: float) -> tuple[float, float, float]:
+    """The rise and its asymptotic interval: lower end, estimate, upper end."""
+    if added.n == 0:
+        return 0.0, 0.0, 0.0
+    centre = added.total / added.n
+    se = sqrt(added.spread) / added.n_rows
+    half = float(student.isf(alpha / 2, max(added.n_rows - 1, 1))) * se
+    return centre - half, centre, centre + half

@@ -1,0 +1,197 @@
+"""Random re-matchings of predictions with outcomes, reproducible from a seed.
+
+Up to 2,048 rows are permuted freely. More rows are shuffled once per tile, cut into blocks and
+shifted cyclically within each block. The shifts form a group, so a p-value from random elements of
+it is exact, and one Fourier transform gives the sums of all shifts of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import lgamma, log
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.fft import irfft, rfft
+
+from sfit._blas import blas_threads
+
+Array = npt.NDArray[Any]
+
+FREE_ROWS = 2_048
+"""Up to this many rows are permuted freely; more are shifted within blocks."""
+
+BLOCK_ROWS = 1_024
+"""Fewest rows of a block; two blocks already have a million shifts."""
+
+DRAWN_TOGETHER = 256
+"""Re-matchings drawn at a time, each batch from a stream that depends on its number only."""
+
+TERMS_TOGETHER = 16
+"""Columns of one matrix product; fewer terms are padded, so its shape, and its bits, are fixed."""
+
+
+@dataclass(frozen=True)
+class Rematchings:
+    """`size` re-matchings of m rows; the first leaves every prediction with its outcome."""
+
+    m: int
+    size: int
+    free: bool
+    """Whether rows are permuted freely, not shifted within blocks."""
+    key: tuple[int, ...]
+    """Seed of the run, and the numbers of the tile and the part."""
+
+    @property
+    def log_group(self) -> float:
+        """Logarithm of the number of distinct re-matchings from which these are drawn."""
+        if self.free:
+            return lgamma(self.m + 1)
+        return sum(log(stop - start) for start, stop in self._blocks)
+
+    def outcomes(self) -> Iterator[Array]:
+        """Batches of re-matchings: for each, the row whose outcome each prediction meets."""
+        for first in range(0, self.size, DRAWN_TOGETHER):
+            n = min(DRAWN_TOGETHER, self.size - first)
+            if self.free:
+                yield self._permutations(first)[:n]
+                continue
+            shifts = self._shifts(first)[:n]
+            met = np.empty((n, self.m), dtype=np.intp)
+            for number, (start, stop) in enumerate(self._blocks):
+                places = np.arange(stop - start) - shifts[:, number, None]
+                met[:, self._shuffled[start:stop]] = self._shuffled[start:stop][
+                    places % (stop - start)
+                ]
+            yield met
+
+    def _stream(self, *number: int) -> np.random.Generator:
+        return np.random.default_rng([*self.key, *number])
+
+    def _permutations(self, first: int) -> Array:
+        identity = np.broadcast_to(np.arange(self.m), (DRAWN_TOGETHER, self.m))
+        drawn = self._stream(1, first).permuted(identity, axis=1)
+        if first == 0:
+            drawn[0] = identity[0]
+        return drawn
+
+    @cached_property
+    def _shuffled(self) -> Array:
+        return self._stream(0).permutation(self.m)
+
+    @cached_property
+    def _blocks(self) -> list[tuple[int, int]]:
+        """Positions in the shuffled order where each block starts and stops."""
+        n_blocks = max(1, self.m // BLOCK_ROWS)
+        starts = [BLOCK_ROWS * number for number in range(n_blocks)]
+        return list(zip(starts, [*starts[1:], self.m], strict=True))
+
+    def _shifts(self, first: int) -> Array:
+        """One shift for each re-matching of a batch and each block."""
+        lengths = [stop - start for start, stop in self._blocks]
+        size = (DRAWN_TOGETHER, len(lengths))
+        drawn = self._stream(1, first).integers(0, lengths, size=size)
+        if first == 0:
+            drawn[0] = 0
+        return drawn
+
+    @cached_property
+    def _places(self) -> Array:
+        """For each re-matching and block, the place of its shift among all shifts of all blocks."""
+        starts = np.array([start for start, _ in self._blocks])
+        drawn = [self._shifts(first) + starts for first in range(0, self.size, DRAWN_TOGETHER)]
+        return np.concatenate(drawn)[: self.size]
+
+    @cached_property
+    def _pieces(self) -> list[_Piece]:
+        """The blocks, in runs of equal length: all but the last, and the last."""
+        start, stop = self._blocks[-1]
+        last = _Piece(self._shuffled[start:stop], stop - start)
+        if start == 0:
+            return [last]
+        return [_Piece(self._shuffled[:start], BLOCK_ROWS), last]
+
+
+@dataclass(frozen=True)
+class ProductSums:
+    """Sums over re-matchings of the products of outcome scores and prediction scores.
+
+    Scores are centred and have shape (m, d): a product is a sum over d columns. A statistic may
+    have several components, each with scores of its own.
+    """
+
+    rematchings: Rematchings
+    outcomes: Sequence[Array]
+    """The outcome scores of each component."""
+
+    def of(self, terms: Sequence[Sequence[Array]]) -> Array:
+        """Sums for each term, component and re-matching; a term has one array per component."""
+        if self.rematchings.free:
+            sums = [self._matrix_sums(batch) for batch in batched(terms, TERMS_TOGETHER)]
+            return np.concatenate(sums)
+        return np.array([self._shifted_sums(term) for term in terms])
+
+    def _matrix_sums(self, terms: Sequence[Sequence[Array]]) -> Array:
+        """The sums of at most 16 terms, by matrix products of one shape."""
+        m, size = self.rematchings.m, self.rematchings.size
+        d = self.outcomes[0].shape[1]
+        padded = np.zeros((len(self.outcomes), d, m, TERMS_TOGETHER))
+        for place, of_term in enumerate(terms):
+            padded[..., place] = np.transpose(of_term, (0, 2, 1))
+        sums = np.empty((TERMS_TOGETHER, len(self.outcomes), size))
+        # One thread: how a product is divided among threads must not show in its last bits.
+        with blas_threads(1):
+            for first in range(0, size, DRAWN_TOGETHER):
+                met = self.rematchings._permutations(first)
+                n = min(DRAWN_TOGETHER, size - first)
+                for component, scores in enumerate(self.outcomes):
+                    total = np.zeros((len(met), TERMS_TOGETHER))
+                    for column, predicted in zip(scores.T, padded[component], strict=True):
+                        total += column[met] @ predicted
+                    sums[:, component, first : first + n] = total[:n].T
+        return sums[: len(terms)]
+
+    def _shifted_sums(self, term: Sequence[Array]) -> Array:
+        """The sums of one term: every shift of every block, then those that were drawn."""
+        pieces, places = self.rematchings._pieces, self.rematchings._places
+        sums = np.empty((len(term), len(places)))
+        transforms: dict[int, list[Array]] = {}
+        for component, scores in enumerate(term):
+            # Components may share their prediction scores.
+            if id(scores) not in transforms:
+                transforms[id(scores)] = [rfft(piece(scores)) for piece in pieces]
+            met = zip(self._transforms[component], transforms[id(scores)], pieces, strict=True)
+            of_shift = np.concatenate(
+                [irfft((y * g).sum(axis=0), n=piece.length).ravel() for y, g, piece in met]
+            )
+            for first in range(0, len(places), DRAWN_TOGETHER):
+                batch = slice(first, first + DRAWN_TOGETHER)
+                sums[component, batch] = of_shift[places[batch]].sum(axis=1)
+        return sums
+
+    @cached_property
+    def _transforms(self) -> list[list[Array]]:
+        """Conjugate transforms of the outcome scores, by component and piece."""
+        pieces = self.rematchings._pieces
+        return [[np.conj(rfft(piece(scores))) for piece in pieces] for scores in self.outcomes]
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Blocks of one length, as rows of the tile."""
+
+    rows: Array
+    length: int
+
+    def __call__(self, scores: Array) -> Array:
+        """Scores of shape (m, d) as (d, blocks, length)."""
+        return scores[self.rows].T.reshape(scores.shape[1], -1, self.length)
+
+
+def batched(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """Runs of at most `size` consecutive items."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

@@ -1,0 +1,138 @@
+"""The rise: by how much the mean loss rises when a prediction comes from another row.
+
+With L_ab the loss of outcome a under prediction b, the rise is the mean of L_ab over a != b, minus
+the mean of L_aa. It is zero if predictions and outcomes are independent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sfit._bilinear import PRODUCTS
+from sfit._losses import Loss
+
+Array = npt.NDArray[Any]
+
+SAMPLED_SHIFTS = 64
+"""Shifts that estimate the rise of a loss without a closed form."""
+
+
+class CrossLosses(NamedTuple):
+    """Losses of n outcomes and predictions with each other; n is at least 2."""
+
+    own: Array
+    """L_ii: each outcome under its own prediction."""
+    of_outcome: Array
+    """A_i: mean loss of outcome i under the predictions of other rows."""
+    of_prediction: Array
+    """B_i: mean loss of the outcomes of other rows under prediction i."""
+
+
+class Rise(NamedTuple):
+    """The rise of some rows, ready to be added up over tiles."""
+
+    n: int
+    """Rows over which the rise is averaged."""
+    total: float
+    """Sum of A_i - L_ii over these rows."""
+    n_rows: int
+    """All rows from which predictions come."""
+    spread: float
+    """n_rows times the variance of a row's contribution."""
+
+
+def rise(loss: Loss, y: Array, g: Array, rng: np.random.Generator, of: Array | None = None) -> Rise:
+    """The rise of the rows `of` (a mask; None: all) under the predictions of all rows."""
+    n_rows = len(y)
+    n = n_rows if of is None else int(np.count_nonzero(of))
+    if n_rows < 2 or n == 0:
+        return Rise(0, 0.0, 0, 0.0)
+    own, of_outcome, of_prediction = cross_losses(loss, y, g, rng, of)
+    gaps = of_outcome - own
+    if of is None:
+        contributions = of_outcome + of_prediction - own
+        return Rise(n, float(gaps.sum()), n_rows, n_rows * _variance(contributions))
+    total = float(gaps[of].sum())
+    contributions = of_prediction + np.where(of, (gaps - total / n) * (n_rows / n), 0.0)
+    return Rise(n, total, n_rows, n_rows * _variance(contributions))
+
+
+def _variance(values: Array) -> float:
+    return float(np.var(values, ddof=1))
+
+
+def cross_losses(
+    loss: Loss, y: Array, g: Array, rng: np.random.Generator, of: Array | None = None
+) -> CrossLosses:
+    """Row and column means of the matrix L without its diagonal; columns over the rows `of`."""
+    if is_sampled(loss, 1 if y.ndim == 1 else y.shape[1]):
+        return _sampled(loss, y, g, rng, of)
+    if loss.name in PRODUCTS:
+        return _of_products(loss, y, g, of)
+    return _of_absolute_error(y, g)
+
+
+def is_sampled(loss: Loss, n_outputs: int) -> bool:
+    """Whether the rise of this loss is estimated from random shifts."""
+    closed = loss.name in PRODUCTS or (loss.name == "absolute_error" and n_outputs == 1)
+    return loss.task is None or not closed
+
+
+def _of_products(loss: Loss, y: Array, g: Array, of: Array | None) -> CrossLosses:
+    a, b, u, v = PRODUCTS[loss.name](y, g)
+    n = len(y)
+    own = a + b - np.einsum("ij,ij->i", u, v)
+    of_outcome = (n * (a + b.mean() - u @ v.mean(axis=0)) - own) / (n - 1)
+    if of is None:
+        return CrossLosses(
+            own, of_outcome, (n * (a.mean() + b - v @ u.mean(axis=0)) - own) / (n - 1)
+        )
+    m = np.count_nonzero(of)
+    column = m * (a[of].mean() + b - v @ u[of].mean(axis=0)) - np.where(of, own, 0.0)
+    return CrossLosses(own, of_outcome, column / np.maximum(m - of, 1))
+
+
+def _of_absolute_error(y: Array, g: Array) -> CrossLosses:
+    """|y - g| by sorting: the sum of distances to all values on either side of a number."""
+    n = len(y)
+    # Distances do not change with the origin; one in the middle of the data saves digits.
+    centre = np.median(y)
+    y, g = np.asarray(y - centre, dtype=np.float64), np.asarray(g - centre, dtype=np.float64)
+    own = np.abs(y - g)
+    of_y, of_g = np.argsort(y), np.argsort(g)
+    of_outcome, of_prediction = np.empty(n), np.empty(n)
+    of_outcome[of_y] = _distances(y[of_y], g[of_g])
+    of_prediction[of_g] = _distances(g[of_g], y[of_y])
+    return CrossLosses(own, (of_outcome - own) / (n - 1), (of_prediction - own) / (n - 1))
+
+
+def _distances(points: Array, values: Array) -> Array:
+    """Sum of the distances of each point to all values; both are sorted."""
+    upto = np.concatenate([[0.0], np.cumsum(values)])
+    below = np.searchsorted(values, points)
+    return points * (2 * below - len(values)) + (upto[-1] - 2 * upto[below])
+
+
+def _sampled(
+    loss: Loss, y: Array, g: Array, rng: np.random.Generator, of: Array | None
+) -> CrossLosses:
+    """Means over random cyclic shifts of the rows in random order; over all if they are few."""
+    n = len(y)
+    order = rng.permutation(n)
+    y, g = y[order], g[order]
+    counted = np.ones(n, dtype=bool) if of is None else of[order]
+    shifts = 1 + rng.permutation(n - 1)[:SAMPLED_SHIFTS]
+    rows, columns, n_columns = np.zeros(n), np.zeros(n), np.zeros(n)
+    own = loss(y, g, lambda row: int(order[row]), signed=True)
+    for shift in shifts:
+        met = loss(y, np.roll(g, -shift, axis=0), lambda row: int(order[row]), signed=True)
+        rows += met
+        columns += np.roll(np.where(counted, met, 0.0), shift)
+        n_columns += np.roll(counted, shift)
+    back = np.empty_like(order)
+    back[order] = np.arange(n)
+    columns /= np.maximum(n_columns, 1)
+    return CrossLosses(own[back], rows[back] / len(shifts), columns[back])

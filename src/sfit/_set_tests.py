@@ -1,0 +1,121 @@
+"""The tests of a result: one record per set of features, and one per gate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sfit._contrast import Effects
+
+
+@dataclass(frozen=True)
+class SetTest(Effects):
+    """The sign test of one set of features; the fields are the columns of `SFITResult.table`."""
+
+    order: int
+    term: tuple[str, ...]
+    base: tuple[str, ...]
+    statistic: float
+    ci_low: float
+    ci_high: float
+    ci_lower: float
+    p_value: float
+    p_adjusted: float
+    significant: bool
+    n_positive: int
+    n: int
+    beta: float
+    beta_max: float
+
+    @property
+    def estimate(self) -> float:
+        """The effect: the median difference."""
+        return self.statistic
+
+    @property
+    def strength(self) -> float:
+        """Ranks sets with equal p-values."""
+        return self.n_positive
+
+
+@dataclass(frozen=True)
+class PermutationSetTest(Effects):
+    """The permutation test of one set of features; the fields are columns of the table."""
+
+    order: int
+    term: tuple[str, ...]
+    base: tuple[str, ...]
+    rise: float
+    ci_low: float
+    ci_high: float
+    p_value: float
+    p_adjusted: float
+    significant: bool
+    z: float
+    p_resolution: float
+    n: int
+
+    @property
+    def estimate(self) -> float:
+        """The effect: the rise of the mean loss when predictions come from other rows."""
+        return self.rise
+
+    @property
+    def strength(self) -> float:
+        """Ranks sets with equal p-values; a set that the model ignores has no z and comes last."""
+        return -math.inf if math.isnan(self.z) else self.z
+
+
+AnySetTest = SetTest | PermutationSetTest
+
+
+def sign_tests(tests: Iterable[AnySetTest]) -> list[SetTest]:
+    """The sign tests among some tests: all of a result's tests, or none."""
+    return [test for test in tests if isinstance(test, SetTest)]
+
+
+@dataclass(frozen=True)
+class GateTest:
+    r"""Is anything left to find? The test of all features over those found so far, at beta = 0.
+
+    Attributes
+    ----------
+    after_order : int
+        The order that the gate follows.
+    found : tuple of str
+        The features found so far, which are the base.
+    statistic : float
+        Median of the differences.
+    p_value : float
+        The p-value of the sign test, not corrected.
+    n_positive, n : int
+        Number of improved rows, and of all rows.
+    loss_found, loss_full : float
+        Mean loss with the features found revealed, and with all features.
+    is_open : bool
+        Whether there is more to find: p below alpha.
+
+    Notes
+    -----
+    With S the features found, :math:`\Delta_i = L_i(S) - L_i(\text{all})`: the first lines of
+    Algorithm 2 (section 2.3 of the paper).
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
+    >>> [gate] = sfit.feature_significance(sfit.simulate.interactions_mean, X, y).gates
+    >>> gate.found, gate.is_open
+    (('X1', 'X3'), True)
+    """
+
+    after_order: int
+    found: tuple[str, ...]
+    statistic: float
+    p_value: float
+    n_positive: int
+    n: int
+    loss_found: float
+    loss_full: float
+    is_open: bool
