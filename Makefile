@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Two test processes with a full set of OpenMP and BLAS threads each would fight for the cores.
 test test-long wheel-test calibrate coverage mutate docs: export OMP_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-long calibrate coverage golden mutate fuzz fuzz-models flip soak bench wide offsets lint format wheel-test docs clean
+.PHONY: help demo test test-long calibrate coverage golden mutate fuzz fuzz-models flip soak bench wide offsets permutation lint format wheel-test docs clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile
@@ -72,6 +72,9 @@ wide: $(VENV)/.installed ## time and memory against the number of features; writ
 
 offsets: $(VENV)/.installed ## counts of networks whose inputs are far from zero, fast and slow; writes benchmarks/OFFSETS.md
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -W ignore benchmarks/offsets.py
+
+permutation: $(VENV)/.installed ## time, memory and power of the permutation test; writes benchmarks/PERMUTATION.md
+	OMP_NUM_THREADS=1 $(VENV)/bin/python benchmarks/permutation.py
 
 lint: $(VENV)/.installed ## style, format and types
 	$(VENV)/bin/ruff check .

@@ -154,6 +154,27 @@ def test_every_option(folder, saved):
     assert ended.stdout == expected.summary() + "\n"
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_an_averaged_reference(folder, saved, kind):
+    """Rows are drawn from a file with the seed of the program."""
+    file, model, *_ = saved("joblib")
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        pd.read_csv(folder / "train.csv").to_parquet(folder / "train.parquet")
+    out = folder / "average.json"
+    options = ("-t", "label", "--allow-pickle", "--seed", "5", "--json", out)
+    ended = run(
+        *("test", file, "rows.csv", *options, "--reference", f"average:train.{kind}"), cwd=folder
+    )
+    assert ended.returncode == 0, ended.stderr
+    average = sfit.Average(rows()[:300])
+    expected = sfit.feature_significance(model, rows(), "label", reference=average, random_state=5)
+    assert content(sfit.SFITResult.from_json(out)) == content(expected)
+    assert ended.stdout == expected.summary() + "\n"
+    ended = run("test", file, "rows.csv", *options, "--reference", "average:no.csv", cwd=folder)
+    assert_refused(ended, "no.csv")
+
+
 def test_a_permutation_test(folder, saved):
     """The test and its options reach the library; a stored result becomes a report."""
     file, model, *_ = saved("joblib")

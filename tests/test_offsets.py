@@ -160,6 +160,33 @@ def test_given_up_once_and_told_once():
     assert sum("does not reproduce" in str(one.message) for one in told) == 1
 
 
+@pytest.mark.parametrize("bend", ["ReLU", "Tanh", "Sigmoid"])
+@pytest.mark.parametrize("n", [60, 260])
+def test_few_rows_count_as_in_the_model(n, bend):
+    """One row of few is a large share of them: none may be counted differently.
+
+    Half of the columns are far from zero, and all predictions are rounded by as much.
+    """
+    torch = pytest.importorskip("torch")
+    routes = set()
+    for seed in range(20):
+        torch.manual_seed(seed)
+        rng = np.random.default_rng(seed)
+        offsets = np.where(np.arange(8) % 2, 10.0 ** rng.uniform(-1, 7), 0.0)
+        X = rng.normal(size=(n, 8)) + offsets
+        net = network(torch, [8, int(rng.choice([2, 5, 16])), 1])
+        net[1] = getattr(torch.nn, bend)()
+        with torch.no_grad():
+            net[0].bias -= (net[0].weight.double() @ torch.from_numpy(X.mean(axis=0))).float()
+            p = net(torch.from_numpy(X).float()).double().numpy()[:, 0]
+        y = p + max(np.std(p), 0.1) * rng.normal(size=n)
+        options = {"max_order": 2, "exhaustive": True, "beta": 0.0, "reference": "median"}
+        fast, slow, route = both(net, X, y, **options)
+        assert largest_difference(fast, slow) == 0
+        routes.add(route)
+    assert routes != {"direct"}
+
+
 @settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -51,11 +51,14 @@ class Evaluation:
         return [] if text is None else [text]
 
     def prepare(
-        self, contrasts: Sequence[Contrast], warn: Callable[[str], None]
+        self, contrasts: Sequence[Contrast], warn: Callable[[str], None], tabulate: bool
     ) -> tuple[str, list[Contrast]]:
-        """Choose the route of some contrasts; return its name and the contrasts it predicts."""
+        """Choose the route of some contrasts; return its name and the contrasts it predicts.
+
+        `tabulate`: whether any function of the revealed values will do.
+        """
         precision = Precision(self.unit, self.noise, len(self.rows))
-        return self.predictions.prepare(contrasts, self.rows.first, precision, warn)
+        return self.predictions.prepare(contrasts, self.rows.first, precision, warn, tabulate)
 
 
 class Base:

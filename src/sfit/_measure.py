@@ -56,7 +56,8 @@ def measure(
     """Answer all questions in one pass over the tiles, or more if a pass is inconclusive."""
     started = time.perf_counter()
     _keep_memory()
-    route, routed = evaluation.prepare([q.contrast for q in questions], session.warn)
+    contrasts = [question.contrast for question in questions]
+    route, routed = evaluation.prepare(contrasts, session.warn, statistic.any_function)
     asks = [Ask(question, contrast) for question, contrast in zip(questions, routed, strict=True)]
     evidence: dict[int, Any] = {}
     for batch in _batches(questions, statistic):

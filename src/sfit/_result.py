@@ -22,6 +22,9 @@ from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._reported import Reported
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest, SetTest
 
+AVERAGE = "average of "
+"""`reference` of tests with an averaged reference begins with this."""
+
 REFITS = "refits"
 """`reference_origin` of tests that refit the model instead of freezing features."""
 
@@ -60,6 +63,11 @@ class Settings:
     def refitted(self) -> bool:
         """Whether the base of a test is a refitted model (LOCO)."""
         return self.reference_origin == REFITS
+
+    @property
+    def averaged(self) -> bool:
+        """Whether hidden features are averaged over background rows, not frozen."""
+        return self.reference.startswith(AVERAGE)
 
     @property
     def run_alpha(self) -> float:

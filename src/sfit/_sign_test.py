@@ -163,6 +163,7 @@ class SignStatistic:
     """Compute beta_max only, without the median and its interval; requires beta = 0."""
 
     ordered: ClassVar[bool] = False
+    any_function: ClassVar[bool] = False
     conditional: ClassVar[bool] = True
     name: ClassVar[str] = "SFIT (Horel and Giesecke)"
 

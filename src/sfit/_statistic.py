@@ -52,6 +52,10 @@ class Statistic(Protocol):
         """Whether tallies hold sums of floats, which must be added in the order of the tiles."""
 
     @property
+    def any_function(self) -> bool:
+        """Whether the test is exact for any function of the revealed values, a coarse one too."""
+
+    @property
     def conditional(self) -> bool:
         """Whether a set can be tested over features that are already revealed."""
 

@@ -51,7 +51,6 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
     words, level = words_of(result), at_level(s)
     betas = ", ".join(number(beta) for beta in dict.fromkeys(s.beta))
     smallest_p = resolution([result])
-    averaged = s.reference.endswith("of the given data")
     return [
         ("Test", s.test),
         ("Rows", f"{s.n_rows:,}"),
@@ -63,7 +62,7 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
         *([("Seed", str(s.seed))] if s.seed is not None else []),
         ("Correction", s.correction or "none"),
         ("Interval", f"{s.interval}, {words.coverage} {_coverage_text(s.coverage)}"),
-        ("Reference", printable(s.reference + ("" if averaged else f" ({s.reference_origin})"))),
+        ("Reference", printable(s.reference + ("" if s.averaged else f" ({s.reference_origin})"))),
     ]
 
 

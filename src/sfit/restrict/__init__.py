@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from sfit._contrast import Contrast, Reveal, Side
@@ -12,6 +13,7 @@ from sfit.models import Dense, ModelView, Trees
 from sfit.restrict._direct import Memory, cancelled_size, predict_directly, rounding_noise
 from sfit.restrict._prediction import Constant, Prediction, Restricted
 from sfit.restrict._route import Route, fast_route, without
+from sfit.restrict._tables import make_tables
 from sfit.restrict._verify import Precision, not_reproduced, repeats
 from sfit.rows import Tile
 
@@ -44,6 +46,8 @@ class SidePredictions:
     """The structure of the model, if fast routes may use it."""
     prepared: dict[Side, Restricted] = field(default_factory=dict)
     """The functions of sides on a fast route; the model itself predicts all others."""
+    tabulates: bool = False
+    """Whether a model without structure may be tabulated, for a test of any function."""
     memory: Memory = field(default_factory=Memory)
     trusted: dict[tuple[Side, Side], bool] = field(default_factory=dict)
     """For each verified contrast, whether its route was close enough to the model."""
@@ -67,12 +71,13 @@ class SidePredictions:
         tile: Tile,
         precision: Precision,
         warn: Callable[[str], None],
+        tabulate: bool = False,
     ) -> tuple[str, list[Contrast]]:
         """Prepare the functions of the fast route for some contrasts.
 
         Returns the route's name, and the contrasts with the arithmetic that computes their sides.
         The route is verified on a sample of the first tile's rows; contrasts that it does not
-        reproduce are predicted by the model itself.
+        reproduce are predicted by the model itself, or with `tabulate` at a few values only.
         """
         route = fast_route(
             self.view, self.features, self.structure, contrasts, precision.n, self.prepared
@@ -80,12 +85,20 @@ class SidePredictions:
         route = self._verified(route, tile, precision, warn)
         for served, function in route.functions.items():
             self.prepared[served] = function
-        for side in dict.fromkeys(side for c in route.contrasts for side in (c.base, c.full)):
-            if not isinstance(side, Reveal) or side in self.prepared:
-                continue
+        sides = dict.fromkeys(side for c in route.contrasts for side in (c.base, c.full))
+        direct = [s for s in sides if isinstance(s, Reveal) and s not in self.prepared]
+        for side in direct:
             if not self.features.shown(side.shown):
                 self.prepared[side] = Constant(self.one(tile, side).values)
-        return route.name, route.contrasts
+        if not (tabulate and self.tabulates and self.structure is None and direct):
+            return route.name, route.contrasts
+        tables: dict[Side, Restricted] = {}
+        with suppress(ModelError):  # the direct route names the failing row
+            tables.update(make_tables(self.view, self.features, tile, direct))
+        self.prepared.update(tables)
+        names = [] if route.name == "direct" else [route.name]
+        names += ["table"] if tables else []
+        return " and ".join(names) or "direct", route.contrasts
 
     def _verified(
         self, route: Route, tile: Tile, precision: Precision, warn: Callable[[str], None]

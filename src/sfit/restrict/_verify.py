@@ -1,9 +1,10 @@
 """Verification of fast routes: on a sample of rows they must reproduce the model's predictions.
 
-A route can change the sign of a row's difference only if its two losses are closer than the error
-of the route. The share of such rows depends on the error relative to the *effect*: how far the full
-side of a contrast moves from its base. The size of the prediction is no guide: if a column is far
-from zero, single precision rounds a prediction by little and its change by much.
+A route can change whether a row counts only if the row is closer to the threshold than the error of
+the route. The error is measured on a few rows, beside the model; how dense rows lie near the
+threshold, on many, along the route alone. Error times density is the share of the rows that are
+expected to count differently. The size of the prediction is no guide: if a column is far from zero,
+single precision rounds a prediction by little and its change by much.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sfit.restrict._first_layer import make_updates
 from sfit.restrict._inputs import inputs_of
 from sfit.restrict._mean_polyline import MeanOfPolylines
 from sfit.restrict._prediction import Restricted
-from sfit.restrict._relu import NEAR, Polyline
+from sfit.restrict._relu import Polyline
 from sfit.rows import Tile, reveal, take_rows
 
 Array = npt.NDArray[Any]
@@ -36,37 +37,10 @@ VERIFIED_VALUES, LEAST_SIDES = 1 << 22, 16
 
 All sides are compared up to 470 columns; beyond, the work no longer grows with their square."""
 
-SHARE_OF_ROWS = 1e-5
-"""Share of the rows that a route may count differently from the model; at least one row."""
+SHARE_OF_ROWS, DENSITY_ROWS = 1e-5, 1_024
+"""Share of the rows that may be expected to count differently, and rows for its estimate.
 
-FLIPPED = 0.5
-"""Of n rows with mean error e and typical effect m, about 0.5 n e / m are counted differently.
-
-0.5 is the density of a standardised normal effect at zero, where a row begins to count, plus that
-of the target halfway between two predictions, where it ceases to.
-"""
-
-ROUNDINGS, TOGETHER = 4.0, 16.0
-"""Any computation has a mean error of up to 4 rounding units of the prediction. A larger error
-means that the network loses digits because columns are far from zero. Such a column has few
-distinct values left, and rows of one value change together: 16 of them.
-"""
-
-CROWD_ROWS, CROWD_SHARE, CROWD, WIDER = 1_024, 16, 4, 8
-"""To estimate how many rows lie near the rounding threshold, the route predicts 1,024 rows, or
-one in 16 of a short tile. More than `CROWD` are too many. They are counted in a window 8 times
-wider, which makes the estimate stable.
-"""
-
-NO_CROWD = 1e-4
-"""If the error is below this share of the largest that passes, only a crowd 10,000 times denser
-than usual would matter, so none is looked for. In double precision this is the usual case.
-"""
-
-LOST = 1e-5
-"""A polyline rounds by a share of the largest raw output along its column. That may be this share
-of what a row is moved by. If it is more, as where one value is 1e20 and others are 1, rows are
-counted by rounding, and the few that are compared with the model need not show it.
+Of 1,000 rows that is a hundredth of a row, of 100,000 rows one.
 """
 
 ROUNDING_POWER = 0.4
@@ -77,35 +51,39 @@ double precision, 2e-3 in single. A wrong structure is further from the model.
 
 @dataclass(frozen=True)
 class Precision:
-    """The required accuracy of a route: the rounding rule and the number of rows."""
+    """What the accuracy of a route depends on: the rounding rule and the number of rows."""
 
     unit: float
     noise: float
     n: int
 
-    @property
-    def share(self) -> float:
-        """Share of the rows that may be counted differently: at least one row."""
-        return max(SHARE_OF_ROWS, 1 / self.n)
-
-    def are_small(
-        self, errors: Array, mean: Array, effects: Array, sizes: Array, usual: float
-    ) -> Array:
-        """Whether errors are small relative to effects: (contrasts, rows, outputs) -> contrasts.
-
-        The error of every row must be small, or the structure is wrong; so must their mean, which
-        changes the counts. `sizes` are the sizes of the predictions, `usual` the typical one. If no
-        row counts, no count can be wrong, but losses are still reported: the error must then be
-        small relative to the prediction.
-        """
-        beside = np.where(np.isinf(effects), np.maximum(sizes, usual), effects)
-        flipped = FLIPPED * np.where(mean > ROUNDINGS * self.unit * usual, TOGETHER, 1.0)
-        few = flipped * mean <= self.share * effects.min(axis=1)
-        return np.asarray(self.is_right(errors, beside) & few.all(axis=1))
-
     def is_right(self, errors: Array, effects: Array) -> Array:
-        """Whether every row's error is within rounding."""
+        """Whether every row's error is within rounding: (contrasts, rows, outputs) -> contrasts."""
         return np.asarray((errors <= self.unit**ROUNDING_POWER * effects).all(axis=(1, 2)))
+
+    def flips(self, base: Array, full: Array, drift: Array, error: Array) -> bool:
+        """Whether too many rows are expected to count differently: (rows, outputs), outputs.
+
+        A row begins to count where it moves by the rounding tolerance, if that improves its loss.
+        If k of N rows are closer to that point than w, k / N * drift / w of the rows are closer
+        than the `drift`, the error of a movement; a quarter of them have an error towards that
+        point and an improvement. The densest window w decides, with two standard deviations off k.
+        Rows that move by less than half of the tolerance are out of reach.
+
+        A row ceases to count where its target is halfway between the two predictions. Targets there
+        are taken to be as dense as half of the moving rows within the typical movement.
+        """
+        moved = np.abs(full - base)
+        tolerance = rounding(np.maximum(np.abs(base), np.abs(full)), self.unit, self.noise)
+        moves = 2 * moved > tolerance
+        windows = np.sort(np.where(moves, np.abs(moved - tolerance), np.inf), axis=0)
+        k = np.arange(1, len(moved) + 1)[:, None]
+        begin = (k - 2 * np.sqrt(k)) / len(moved) * drift / 4 <= SHARE_OF_ROWS * windows
+        n_moves = np.count_nonzero(moves, axis=0)
+        ordered = np.sort(np.where(moves, moved, np.inf), axis=0)
+        usual = np.take_along_axis(ordered, n_moves[None] // 2, axis=0)
+        cease = n_moves / 2 / len(moved) * error <= SHARE_OF_ROWS * usual
+        return not (begin.all() and cease.all())
 
 
 def repeats(
@@ -179,61 +157,43 @@ def _wrong(
     errors[which] = gaps
     best = ours.copy()
     best[which] = theirs
-    effects = np.minimum(
-        _effects(best[base], best[full], precision), _effects(ours[base], ours[full], precision)
-    )
     errors = np.maximum(errors[base], errors[full])
+    movement, own_movement = ours[full] - ours[base], best[full] - best[base]
+    known = np.isin(base, which) & np.isin(full, which)
+    drifts = np.where(known[:, None, None], np.abs(movement - own_movement), errors)
+    moves = _moves(best[base], best[full], precision) | _moves(ours[base], ours[full], precision)
+    effects = _effects(np.minimum(np.abs(movement), np.abs(own_movement)), moves)
     sizes = np.abs(best[full])
+    # If no row counts, no count can be wrong, but losses are still reported.
+    beside = np.where(np.isinf(effects), np.maximum(sizes, _usual(view, sizes, tile)), effects)
+    wrong = ~precision.is_right(errors, beside)
     # Even if all sampled rows agree to the bit, another may differ by a rounding unit.
-    mean = np.maximum(errors.mean(axis=1), precision.unit * sizes.max(axis=1) / len(sample))
-    wrong = ~precision.are_small(errors, mean, effects, sizes, _usual(view, sizes, tile))
-    if with_ends:
-        rows = _rows(tile, CROWD_ROWS)
-        for k in np.flatnonzero(~wrong & _may_be_coarse(features, network, contrasts)).tolist():
-            one, other = (functions[side](rows).by_row() for side in _sides(contrasts[k]))
-            same = same_prediction(one, other, precision.unit, precision.noise)
-            line = cast(Polyline | MeanOfPolylines, functions[contrasts[k].full])
-            wrong[k] = _is_coarse(network, line, one, other, same)
-    # If no row counts, as for an ignored feature, no row is near the threshold either.
-    near = mean > NO_CROWD * precision.share * effects.min(axis=1)
-    doubtful: list[int] = np.flatnonzero(~wrong & near.any(axis=1)).tolist()
-    many = _rows(tile, min(CROWD_ROWS, max(VERIFIED_ROWS, len(tile) // CROWD_SHARE)))
-    bases = {side: functions[side](many).by_row() for side in {contrasts[k].base for k in doubtful}}
-    for k in doubtful:
-        revealed = functions[contrasts[k].full](many).by_row()
-        error = float(mean[k].max())
-        wrong[k] = _is_crowded(bases[contrasts[k].base], revealed, error, precision)
+    least = precision.unit * sizes.max(axis=1) / len(sample)
+    drift, error = (np.maximum(_mean(some, moves), least) for some in (drifts, errors))
+    rows = _rows(tile, DENSITY_ROWS)
+    bases = {
+        side: _stacked([functions[side](rows).by_row()])[0] for side in {c.base for c in contrasts}
+    }
+    for k in np.flatnonzero(~wrong).tolist():
+        function = functions[contrasts[k].full]
+        coarse = function.rounding() if isinstance(function, Polyline | MeanOfPolylines) else 0.0
+        [revealed] = _stacked([function(rows).by_row()])
+        wrong[k] = precision.flips(
+            bases[contrasts[k].base], revealed, drift[k] + coarse, error[k] + coarse
+        )
     return np.asarray(wrong)
 
 
-def _may_be_coarse(features: Features, network: Dense, contrasts: Sequence[Contrast]) -> Array:
-    """Whether the raw outputs may be so large along a column that its polyline rounds visibly.
+def _mean(errors: Array, moves: Array) -> Array:
+    """Mean error of the rows that a contrast moves: (contrasts, rows, outputs), (contrasts, rows).
 
-    An upper bound, from the range of the column and the size of the weights.
+    Where none of them moves, they do not show the error of a row that does: it is taken as the
+    largest of all contrasts.
     """
-    (weights, *_), *later = network.layers
-    gain = float(np.prod([np.abs(w).sum(axis=0).max() for w, *_ in later], dtype=np.float64))
-    columns = [features.shown(_sides(c)[1].shown)[0] for c in contrasts]
-    low, high = np.array([features.spans[column] for column in columns]).T
-    origins = np.asarray(features.reference[:, columns], dtype=np.float64)
-    with np.errstate(over="ignore"):
-        width = np.maximum(high, origins.max(axis=0)) - np.minimum(low, origins.min(axis=0))
-        reach = width * np.abs(weights[columns]).max(axis=1).astype(np.float64) * gain
-        return np.asarray(NEAR * reach > LOST)
-
-
-def _is_coarse(
-    network: Dense, line: Polyline | MeanOfPolylines, base: Array, shown: Array, same: Array
-) -> bool:
-    """Whether a polyline rounds by more than a small share of what it moves some row.
-
-    Probabilities are decided by raw outputs of size one, whatever larger ones there are.
-    """
-    rounding = line.rounding()
-    if network.output != "identity":
-        return rounding > LOST
-    moved = np.abs(shown - base).reshape(len(shown), -1).max(axis=1)
-    return bool((~same & (moved < rounding / LOST)).any())
+    some = moves.any(axis=1, keepdims=True)
+    weights = (moves | ~some)[:, :, None]
+    mean = (errors * weights).sum(axis=1) / weights.sum(axis=1)
+    return np.where(some, mean, mean.max(axis=0))
 
 
 def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
@@ -242,19 +202,6 @@ def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
     if view.task == "classification":
         return usual
     return max(usual, float(np.median(np.abs(tile.y))))
-
-
-def _is_crowded(base: Array, full: Array, error: float, precision: Precision) -> bool:
-    """Whether too many rows move by barely more than the rounding tolerance.
-
-    On an almost flat piece of a network, the route's error decides whether these rows count. A
-    sample is too small to show a share of 1 in 100,000, so the window is widened in proportion.
-    """
-    size = np.maximum(np.abs(base), np.abs(full))
-    beyond = np.abs(full - base) - rounding(size, precision.unit, precision.noise)
-    beyond = beyond.reshape(len(beyond), -1).max(axis=1)
-    window = WIDER * error / (len(beyond) * precision.share)
-    return bool(np.count_nonzero((beyond > 0) & (beyond <= window)) > WIDER * CROWD)
 
 
 def _agrees(
@@ -278,27 +225,27 @@ def _agrees(
     base, theirs = (_stacked([prediction.by_row()]) for prediction in answers.values())
     if ours.shape != theirs.shape:
         return False
-    effects = _effects(base, theirs, precision)
+    effects = _effects(np.abs(theirs - base), _moves(base, theirs, precision))
     # With all columns revealed, only the structure is checked, not the counts.
     return bool(precision.is_right(np.abs(ours - theirs), effects).all())
 
 
-def _effects(base: Array, full: Array, precision: Precision) -> Array:
+def _moves(base: Array, full: Array, precision: Precision) -> Array:
+    """Which rows a contrast moves by more than rounding: (contrasts, rows)."""
+    shape = full.shape
+    pairs = base.reshape(-1, shape[2]), full.reshape(-1, shape[2])
+    return ~same_prediction(*pairs, precision.unit, precision.noise).reshape(shape[:2])
+
+
+def _effects(moved: Array, moves: Array) -> Array:
     """How far a contrast moves each output of each row, but at least the typical movement.
 
     Rows that move only by rounding do not count and are excluded from the typical movement. If no
     row counts, no error matters, and the effect is infinite.
     """
-    shape = full.shape
-    same = same_prediction(
-        base.reshape(-1, shape[2]), full.reshape(-1, shape[2]), precision.unit, precision.noise
-    ).reshape(shape[:2])
-    moved = np.abs(full - base)
-    ordered = np.sort(np.where(same[:, :, None], np.inf, moved), axis=1)
-    n_counted = shape[1] - np.count_nonzero(same, axis=1)
-    middle = np.maximum(n_counted - 1, 0) // 2
-    usual = np.take_along_axis(ordered, middle[:, None, None], axis=1)
-    return np.maximum(moved, usual)
+    ordered = np.sort(np.where(moves[:, :, None], moved, np.inf), axis=1)
+    middle = np.maximum(np.count_nonzero(moves, axis=1) - 1, 0) // 2
+    return np.maximum(moved, np.take_along_axis(ordered, middle[:, None, None], axis=1))
 
 
 def _sides(contrast: Contrast) -> tuple[Reveal, Reveal]:

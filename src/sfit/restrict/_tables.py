@@ -1,0 +1,170 @@
+"""Any model as a table: predictions at a few values of a column, interpolated between them.
+
+The permutation test is exact for any function of the revealed values, so a coarse function costs
+power at most, never validity. The number of predictions does not depend on the number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sfit._contrast import Reveal, Side
+from sfit._features import Features
+from sfit.models import ModelView
+from sfit.restrict._direct import Memory, predict_directly
+from sfit.restrict._prediction import Prediction, Restricted
+from sfit.rows import Tile, column_numbers, mixed_rows
+
+Array = npt.NDArray[Any]
+
+ONE_COLUMN, TWO_COLUMNS = 64, 16
+"""Most values of a column in a table of one column, and of each column in a table of two."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A function of one column: linear between knots, constant beyond them."""
+
+    column: int
+    knots: Array
+    values: Array
+    """The prediction at each knot, one column per output."""
+    missing: Array | None
+    """The prediction where the column is missing."""
+    is_vector: bool
+    """Whether a prediction is one number."""
+
+    def __call__(self, tile: Tile) -> Prediction:
+        """Interpolate the rows of a tile."""
+        x = _numbers(tile, self.column)
+        predictions = np.stack([np.interp(x, self.knots, f) for f in self.values.T], axis=1)
+        if self.missing is not None:
+            predictions[np.isnan(x)] = self.missing
+        return Prediction(predictions[:, 0] if self.is_vector else predictions, None, len(tile))
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A function of two columns: bilinear between knots, constant beyond them."""
+
+    columns: tuple[int, int]
+    knots: tuple[Array, Array]
+    values: Array
+    """The prediction at each pair of knots, of shape (knots, knots, outputs)."""
+    is_vector: bool
+
+    def __call__(self, tile: Tile) -> Prediction:
+        """Interpolate the rows of a tile."""
+        (i, s), (j, t) = (
+            _between(_numbers(tile, column), knots)
+            for column, knots in zip(self.columns, self.knots, strict=True)
+        )
+        s, t = s[:, None], t[:, None]
+        near = self.values[i, j] * (1 - t) + self.values[i, j + 1] * t
+        far = self.values[i + 1, j] * (1 - t) + self.values[i + 1, j + 1] * t
+        predictions = near * (1 - s) + far * s
+        return Prediction(predictions[:, 0] if self.is_vector else predictions, None, len(tile))
+
+
+def make_tables(
+    view: ModelView, features: Features, tile: Tile, sides: Iterable[Reveal]
+) -> dict[Side, Restricted]:
+    """Tables of the sides that reveal one or two numeric columns with many values."""
+    tables: dict[Side, Restricted] = {}
+    of_one: dict[Reveal, tuple[int, Array]] = {}
+    for side in sides:
+        columns = features.shown(side.shown)
+        if len(columns) == 1 and (rows := _knots(tile, columns[0], ONE_COLUMN)) is not None:
+            of_one[side] = columns[0], rows
+        elif len(columns) == 2 and (surface := _surface(view, features, tile, side)) is not None:
+            tables[side] = surface
+    return tables | _curves(view, features, tile, of_one)
+
+
+def _curves(
+    view: ModelView, features: Features, tile: Tile, of_side: dict[Reveal, tuple[int, Array]]
+) -> dict[Side, Restricted]:
+    """Tables of one column; the knots of all columns share the rows of one small tile."""
+    if not of_side:
+        return {}
+    most = max(len(rows) for _, rows in of_side.values())
+    # A column with fewer knots repeats its last one.
+    picked = {
+        column: np.append(rows, np.full(most - len(rows), rows[-1]))
+        for column, rows in of_side.values()
+    }
+    small = _small_tile(tile, picked)
+    predictions = dict(predict_directly(view, features, small, list(of_side), Memory()))
+    tables: dict[Side, Restricted] = {}
+    for side, (column, rows) in of_side.items():
+        predicted = predictions[side].by_row()[: len(rows)]
+        values = predicted.reshape(len(rows), -1).astype(np.float64)
+        knots = _numbers(small, column)[: len(rows)]
+        known = ~np.isnan(knots)
+        missing = None if known.all() else values[~known][0]
+        tables[side] = Curve(column, knots[known], values[known], missing, predicted.ndim == 1)
+    return tables
+
+
+def _surface(view: ModelView, features: Features, tile: Tile, side: Reveal) -> Surface | None:
+    """The table of two columns; None if one is not numeric, lacks values or has only one."""
+    first, second = features.shown(side.shown)
+    rows = [_knots(tile, column, TWO_COLUMNS) for column in (first, second)]
+    if rows[0] is None or rows[1] is None or features.missing.intersection((first, second)):
+        return None
+    n, m = len(rows[0]), len(rows[1])
+    if min(n, m) < 2 or n * m >= len(tile):
+        return None
+    small = _small_tile(tile, {first: np.repeat(rows[0], m), second: np.tile(rows[1], n)})
+    [(_, prediction)] = predict_directly(view, features, small, [side], Memory())
+    predicted = prediction.by_row()
+    values = predicted.reshape(n, m, -1).astype(np.float64)
+    knots = _numbers(small, first)[::m], _numbers(small, second)[:m]
+    return Surface((first, second), knots, values, predicted.ndim == 1)
+
+
+def _small_tile(tile: Tile, picked: dict[int, Array]) -> Tile:
+    """A tile whose rows take each picked column from rows of another tile."""
+    some = next(iter(picked.values()))
+    return Tile(0, mixed_rows(tile.X, picked), tile.y[some], None, some)
+
+
+def _knots(tile: Tile, column: int, most: int) -> Array | None:
+    """Rows of a tile whose values are the knots, by rising value; None if the column has no table.
+
+    These are all distinct values if they are few, else the values of evenly spaced ranks. The last
+    row is one whose value is missing, if there is one.
+    """
+    if column_numbers(tile.X, column) is None:
+        return None
+    x = _numbers(tile, column)
+    known = np.flatnonzero(np.isfinite(x))
+    if not len(known):
+        return None
+    order = known[np.argsort(x[known], kind="stable")]
+    ordered = x[order]
+    first = order[np.append(True, ordered[1:] != ordered[:-1])]
+    if len(first) > most:
+        ranks = np.linspace(0, len(order) - 1, most).round().astype(np.intp)
+        picked = order[ranks]
+        values = x[picked]
+        first = picked[np.append(True, values[1:] != values[:-1])]
+    missing = np.flatnonzero(np.isnan(x))[:1]
+    return np.concatenate([first, missing])
+
+
+def _numbers(tile: Tile, column: int) -> Array:
+    """A column as doubles; `_knots` refuses columns that are not numeric."""
+    return np.asarray(column_numbers(tile.X, column), dtype=np.float64)
+
+
+def _between(x: Array, knots: Array) -> tuple[Array, Array]:
+    """The knot below each number, and how far it lies on the way to the next, from 0 to 1."""
+    below = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
+    share = (x - knots[below]) / (knots[below + 1] - knots[below])
+    return below, np.clip(share, 0.0, 1.0)

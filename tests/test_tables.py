@@ -1,0 +1,188 @@
+"""Tabulated functions: exact at their knots, linear between them, and as costly for any rows."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+import sfit
+
+FORMS = {
+    "array": lambda frame: frame.to_numpy(),
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "sparse": lambda frame: sp.csr_array(frame.to_numpy()),
+}
+
+
+def rows(n, seed=0):
+    """A continuous column, one of few values, one with gaps, and an outcome."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "wide": rng.normal(size=n),
+            "few": rng.integers(0, 5, size=n).astype(float),
+            "gaps": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+        }
+    )
+    y = np.sin(2 * frame["wide"]) + frame["few"] + rng.normal(size=n)
+    return frame, y.to_numpy()
+
+
+class Asked:
+    """An opaque model that counts the rows it is asked for."""
+
+    def __init__(self, function):
+        self.function, self.n = function, 0
+
+    def __call__(self, rows):
+        rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        self.n += len(rows)
+        return self.function(rows)
+
+
+def smooth(rows):
+    return np.sin(2 * rows[:, 0]) + rows[:, 1] ** 2 + np.nan_to_num(rows[:, 2], nan=3.0)
+
+
+OPTIONS = {"test": "permutation", "random_state": 0, "reference": 0.0}
+
+
+def routes(result):
+    return [stage["route"] for stage in result.run["stages"]]
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_the_number_of_predictions_does_not_depend_on_the_number_of_rows(average):
+    """64 knots of each column, each with every background row; pairs take 16 x 16."""
+    asked = []
+    for n in (2_000, 20_000, 200_000):
+        X, y = rows(n)
+        model = Asked(smooth)
+        reference = sfit.Average(X[:50]) if average else 0.0
+        result = sfit.feature_significance(
+            model, X, y, max_order=2, **OPTIONS | {"reference": reference}
+        )
+        assert set(routes(result)) == {"table"}
+        asked.append(model.n)
+    assert len(set(asked)) == 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_few_values_are_exact_in_every_kind_of_table(form):
+    """At most 64 distinct values, the missing one among them: the model's own predictions."""
+    X, y = rows(500)
+    X["wide"] = X["wide"].round(1)
+    X["gaps"] = X["gaps"].round(1)
+    if form == "sparse":
+        X["gaps"] = X["gaps"].fillna(0.0)
+    fast, slow = (
+        sfit.feature_significance(Asked(smooth), FORMS[form](X), y, fast=fast, **OPTIONS)
+        for fast in (True, False)
+    )
+    assert routes(fast) == ["table"]
+    assert routes(slow) == ["direct"]
+    np.testing.assert_allclose(
+        fast.table[["rise", "ci_low", "z", "p_value", "loss_full"]].to_numpy(dtype=float),
+        slow.table[["rise", "ci_low", "z", "p_value", "loss_full"]].to_numpy(dtype=float),
+        rtol=1e-9,
+    )
+
+
+def test_a_pair_is_bilinear():
+    """A product is bilinear, so its table loses nothing but beyond the outermost knots."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-1, 1, size=(3_000, 3)), columns=list("abc"))
+    y = X["a"] * X["b"] + 0.1 * rng.normal(size=3_000)
+    fast, slow = (
+        sfit.feature_significance(
+            Asked(lambda rows: rows[:, 0] * rows[:, 1]), X, y, max_order=2, fast=fast, **OPTIONS
+        )
+        for fast in (True, False)
+    )
+    assert routes(fast) == ["table", "table"]
+    pairs = [(one, other) for one, other in zip(fast.tests, slow.tests, strict=True)]
+    for one, other in pairs:
+        assert one.rise == pytest.approx(other.rise, abs=1e-9)
+    assert fast.significant[2] == [("a", "b")]
+
+
+def test_classes_are_interpolated_to_probabilities():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=3_000), "b": rng.normal(size=3_000)})
+    y = (X["a"] + rng.logistic(size=3_000) > 0).astype(int)
+
+    def probabilities(rows):
+        p = 1 / (1 + np.exp(-np.asarray(rows)[:, 0] - 0.3 * np.asarray(rows)[:, 1]))
+        return np.c_[1 - p, p]
+
+    model = sfit.models.function_model(probabilities, task="classification", classes=[0, 1])
+    fast, slow = (
+        sfit.feature_significance(model, X, y, fast=fast, **OPTIONS) for fast in (True, False)
+    )
+    assert fast.selected == slow.selected == ("a",)
+    assert fast.tests[0].rise == pytest.approx(slow.tests[0].rise, rel=0.01)
+
+
+def test_infinite_values_take_the_outermost_prediction():
+    X, y = rows(1_000)
+    X.loc[3, "wide"] = np.inf
+    result = sfit.feature_significance(
+        Asked(lambda rows: np.clip(rows[:, 0], -2, 2) + rows[:, 1]), X, y, **OPTIONS
+    )
+    assert routes(result) == ["table"]
+    assert "few" in result.selected
+
+
+def test_words_are_predicted_directly():
+    """A column of words has no order: each distinct word is asked for."""
+    X, y = rows(500)
+    X["word"] = np.where(X["few"] > 2, "high", "low")
+
+    def model(rows):
+        return np.sin(2 * rows["wide"].to_numpy()) + (rows["word"] == "high")
+
+    result = sfit.feature_significance(
+        model, X[["wide", "word"]], y, **OPTIONS | {"reference": "mode"}
+    )
+    assert routes(result) == ["table"]
+    assert result.selected == ("wide", "word")
+
+
+def test_the_sign_test_has_no_tables():
+    X, y = rows(500)
+    model = Asked(smooth)
+    result = sfit.feature_significance(model, X, y, reference=0.0)
+    assert set(routes(result)) == {"direct"}
+
+
+def test_a_row_at_which_the_model_fails_is_named():
+    X, y = rows(500)
+
+    def model(rows):
+        rows = np.asarray(rows)
+        return np.where(np.nan_to_num(rows[:, 0]) == X["wide"].max(), np.nan, rows[:, 0])
+
+    with pytest.raises(sfit.exceptions.ModelError, match=f"row {X['wide'].argmax()} is not finite"):
+        sfit.feature_significance(model, X, y, **OPTIONS)
+
+
+def test_the_same_bits_from_files_and_in_other_processes(tmp_path):
+    pytest.importorskip("pyarrow")
+    import joblib
+
+    X, y = rows(3_000)
+    X.assign(y=y).to_parquet(tmp_path / "rows.parquet", row_group_size=700)
+    model = sfit.models.function_model(smooth_of_frame, task="regression")
+    one = sfit.feature_significance(model, X, y, **OPTIONS)
+    stored = sfit.feature_significance(
+        model, str(tmp_path / "rows.parquet"), "y", features=list(X), **OPTIONS
+    )
+    with joblib.parallel_config(backend="loky"):
+        others = sfit.feature_significance(model, X, y, n_jobs=2, **OPTIONS)
+    assert one == stored == others
+
+
+def smooth_of_frame(rows):
+    return smooth(np.asarray(rows))
