@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from sfit._contrast import Contrast, Reveal, Side
@@ -71,13 +70,14 @@ class SidePredictions:
         tile: Tile,
         precision: Precision,
         warn: Callable[[str], None],
-        tabulate: bool = False,
+        spread: Callable[[], Tile] | None = None,
     ) -> tuple[str, list[Contrast]]:
         """Prepare the functions of the fast route for some contrasts.
 
         Returns the route's name, and the contrasts with the arithmetic that computes their sides.
         The route is verified on a sample of the first tile's rows; contrasts that it does not
-        reproduce are predicted by the model itself, or with `tabulate` at a few values only.
+        reproduce are predicted by the model itself; or at a few values only, which are those of
+        the rows `spread` returns, if any function of the revealed values will do.
         """
         route = fast_route(
             self.view, self.features, self.structure, contrasts, precision.n, self.prepared
@@ -90,11 +90,9 @@ class SidePredictions:
         for side in direct:
             if not self.features.shown(side.shown):
                 self.prepared[side] = Constant(self.one(tile, side).values)
-        if not (tabulate and self.tabulates and self.structure is None and direct):
+        if spread is None or not (self.tabulates and self.structure is None and direct):
             return route.name, route.contrasts
-        tables: dict[Side, Restricted] = {}
-        with suppress(ModelError):  # the direct route names the failing row
-            tables.update(make_tables(self.view, self.features, tile, direct))
+        tables = make_tables(self.view, self.features, spread(), direct)
         self.prepared.update(tables)
         names = [] if route.name == "direct" else [route.name]
         names += ["table"] if tables else []

@@ -70,6 +70,18 @@ def check_reference(reference: Any, labels: Sequence[str]) -> None:
         raise DataError(f"reference is a data set without rows, of shape {tuple(shape)}.")
 
 
+def takes_own_values(reference: Any, table: Table) -> bool:
+    """Whether some reference values are computed from the rows under test."""
+    if isinstance(reference, str):
+        return True
+    if isinstance(reference, Mapping):
+        return len(reference) < table.shape[1]
+    # A number has no meaning for a column of words, which uses its mode.
+    return _is_scalar(reference) and any(
+        column_numbers(table, position) is None for position in range(table.shape[1])
+    )
+
+
 def has_no_names(reference: Any, labels: Sequence[str]) -> bool:
     """Whether the values of a reference are identified by position only."""
     if isinstance(reference, Average):
