@@ -241,7 +241,7 @@ level, so its power means nothing.
   the other tests ask what it says alone.
 - **permutation importance**: hidimstat's `PFI` with its t-test over 50 permutations of the feature, on at most 1,000 rows of a fitted model's test set.
 
-All answers come from `feature_significance`, `alpha=0.05`. Hidden features are frozen at their means (of the training rows, where there are any).
+All answers come from `feature_significance`, `alpha=0.05`; simulations take 499 permutations, fitted models the default. Hidden features are frozen at their means (of the training rows, where there are any).
 Numbers in parentheses are those expected: an independent program measured them before this one was written. It names the settings and models without formulas; ours
 are written out in `studies/_power_size_settings.py` and `_power_size_fits.py`, with effects chosen near its power of the permutation test. So its
 other columns are predictions.

@@ -39,6 +39,7 @@ class Task:
     """Of each row, where several data sets are stacked."""
     train: tuple[Array, Array] | None = None
     correction: str | None = None
+    n_permutations: int | str = "auto"
 
 
 Test = Callable[[Task], Array]
@@ -84,9 +85,12 @@ def sign_auto(task: Task) -> Array:
 
 def permutation(statistic: str) -> Test:
     """The permutation test."""
-    return lambda task: _significant(
-        task, test=sfit.PermutationTest(statistic=statistic), random_state=task.seed
-    )
+
+    def decide(task: Task) -> Array:
+        test = sfit.PermutationTest(statistic=statistic, n_permutations=task.n_permutations)
+        return _significant(task, test=test, random_state=task.seed)
+
+    return decide
 
 
 def averaged(task: Task) -> Array:

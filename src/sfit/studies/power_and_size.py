@@ -29,6 +29,9 @@ Array = npt.NDArray[Any]
 
 __all__ = ["FAST", "FULL", "TITLE", "Result", "Settings", "figures", "page", "study"]
 
+N_PERMUTATIONS = 499
+"""In simulations: as exact as more of them, in a fourth of the time of the default."""
+
 TITLE = "Power and size: the permutation test beside the sign test"
 
 
@@ -36,7 +39,7 @@ TITLE = "Power and size: the permutation test beside the sign test"
 class Settings:
     """Everything that can be chosen."""
 
-    power_repeats: dict[int, int] = field(default_factory=lambda: {200: 50, 400: 150, 2_000: 50})
+    power_repeats: dict[int, int] = field(default_factory=lambda: {200: 50, 400: 100, 2_000: 50})
     """Data sets of the settings of power, by their rows; effects shrink with the root of these."""
     regression_rows: int = 400
     """Training rows, and as many test rows, of the fitted functions."""
@@ -44,9 +47,9 @@ class Settings:
     null_repeats: dict[int, int] = field(default_factory=lambda: {200: 50, 2_000: 50})
     """Data sets by their rows, with ten null columns each."""
     fit_rows: int = 400
-    fit_repeats: int = 20
+    fit_repeats: int = 16
     splits: dict[str, int] = field(
-        default_factory=lambda: dict(zip(fits.DATA, (15, 15, 15, 5, 6), strict=True))
+        default_factory=lambda: dict(zip(fits.DATA, (10, 10, 10, 4, 6), strict=True))
     )
     """Of the real data sets."""
     loss_rows: int = 400
@@ -152,6 +155,7 @@ def _task(sample: Sample, seed: int) -> Task:
         sample.reference,
         seed,
         repetition=sample.repetition,
+        n_permutations=N_PERMUTATIONS,
     )
 
 
