@@ -16,7 +16,7 @@ import sfit
 from sfit._losses import LOSSES
 from sfit._multiplicity import adjust, smallest_threshold
 from sfit._permutation_test import PermutationStatistic
-from sfit.exceptions import ArgumentError
+from sfit.exceptions import ArgumentError, DataError
 
 NAMES = list("abcde")
 
@@ -254,7 +254,13 @@ def test_a_class_that_is_not_among_the_rows(classes):
     model, train, X, y = classes
     kept = y != 1
     X, y = X[kept], y[kept]
-    options = {"test": "permutation", "reference": train, "by": "class", "random_state": 0}
+    options = {
+        "test": "permutation",
+        "reference": train,
+        "by": "class",
+        "random_state": 0,
+        "fast": False,
+    }
     parts = sfit.feature_significance(model, X, y, **options)
     assert list(parts) == [0, 2]
     # Without class 1 the indicators of 0 and 2 are opposites, so found features are related to both.
@@ -420,6 +426,47 @@ def test_one_row_and_few_rows():
             )
         assert result.tests[0].p_value > 0.05
         assert not result.selected
+
+
+def test_parts_that_miss_tiles(monkeypatch):
+    """Rows of a part in one tile only, and a single row of it in another."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300)})
+    y = X["a"] + 0.5 * rng.normal(size=300)
+    part = np.array(["first"] * 100 + ["second"] * 150 + ["first"] + ["third"] * 49)
+    options = {"test": "permutation", "reference": 0.0, "random_state": 0, "by": part}
+    model = LinearRegression().fit(X, y)
+    set_tiles(monkeypatch, 100)
+    parts = sfit.feature_significance(model, X, y, **options)
+    assert {label: result.selected for label, result in parts.items()} == dict.fromkeys(
+        ("first", "second", "third"), ("a",)
+    )
+    assert [result.tests[0].n for result in parts.values()] == [101, 150, 49]
+
+
+@pytest.mark.parametrize("unit", [1e-120, 1e-60, 1e60, 1e160])
+def test_outcomes_of_any_unit_or_a_clear_error(unit):
+    """Sums of products must neither overflow nor vanish: that would change the p-value."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=200)
+    y = a + rng.normal(size=200)
+    options = {"test": "permutation", "reference": 0.0, "random_state": 0}
+    expected = sfit.feature_significance(
+        lambda rows: np.asarray(rows)[:, 0], a[:, None], y, **options
+    )
+
+    def run():
+        return sfit.feature_significance(
+            lambda rows: np.asarray(rows)[:, 0] * unit, a[:, None], y * unit, **options
+        )
+
+    if 1e-100 < unit < 1e100:
+        found = run()
+        assert found.tests[0].p_value == expected.tests[0].p_value
+        assert found.tests[0].z == pytest.approx(expected.tests[0].z)
+        return
+    with pytest.raises(DataError, match="in another unit"):
+        run()
 
 
 def test_size_under_the_null(monkeypatch):

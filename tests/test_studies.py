@@ -70,7 +70,7 @@ def test_a_fast_study_writes_its_page_figures_and_numbers(name, tmp_path, monkey
 @pytest.mark.parametrize("name", studies.NAMES)
 def test_a_full_study_is_larger_than_a_fast_one(name):
     """Both are instances of one frozen dataclass, and they differ."""
-    module = import_module(f"sfit.studies.{name}")
+    module = import_module(f"sfit.studies.{name.replace('-', '_')}")
     assert type(module.FULL) is type(module.FAST) is module.Settings
     assert module.FULL != module.FAST
     with pytest.raises(FrozenInstanceError):
@@ -98,7 +98,7 @@ def test_the_pages_in_the_documentation_are_of_full_runs(name):
     """Page, numbers and figures belong together and to the settings in the code."""
     page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
     document = json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8"))
-    settings = import_module(f"sfit.studies.{name}").FULL
+    settings = import_module(f"sfit.studies.{name.replace('-', '_')}").FULL
     assert document["settings"] == json.loads(json.dumps(_record.storable(asdict(settings))))
     assert f"`python -m sfit.studies {name}` in {document['run']['seconds']:,.0f} s" in page
     for figure in re.findall(r"!\[.*?\]\((.*?)\)", page):

@@ -61,16 +61,20 @@ def check_test(
                 )
             if choices and value not in choices:
                 raise ArgumentError(f"--{name} must be {' or '.join(choices)}; got {value!r}.")
-    n = n_permutations
-    if n is not None and n != "auto" and (not n.isdecimal() or int(n) < 1):
-        raise ArgumentError(
-            f"--n-permutations must be auto, or a whole number of at least 1; got {n!r}."
-        )
+    if n_permutations is not None:
+        _check_permutations(n_permutations)
     return {
         name.replace("-", "_"): int(value) if value.isdecimal() else value
         for name, value in given.items()
         if value is not None and name != "beta"
     }
+
+
+def _check_permutations(n: str) -> None:
+    if n != "auto" and (not n.isdecimal() or int(n) < 1):
+        raise ArgumentError(
+            f"--n-permutations must be auto, or a whole number of at least 1; got {n!r}."
+        )
 
 
 def make_test(test: str, options: dict[str, Any]) -> Any:

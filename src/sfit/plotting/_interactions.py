@@ -89,16 +89,8 @@ class InteractionDisplay:
         if not pairs:
             raise ArgumentError("this result has no pairs: test with max_order=2.")
         names = result.feature_names
-        self.scores = None if scores is None else np.asarray(scores, dtype=np.float64)
-        if self.scores is not None and self.scores.shape != (len(names),) * 2:
-            raise ArgumentError(
-                f"scores must have shape {(len(names),) * 2}, one row and column per feature; got "
-                f"{self.scores.shape}."
-            )
-        chosen: dict[str, None] = {}
-        for test in sorted(pairs, key=lambda test: (not test.significant, -test.estimate)):
-            if len(chosen.keys() | set(test.term)) <= max_features:
-                chosen.update(dict.fromkeys(test.term))
+        self.scores = None if scores is None else _checked_scores(scores, len(names))
+        chosen = _features_to_draw(pairs, max_features)
         self.features = [name for name in names if name in chosen]
         place = {name: position for position, name in enumerate(self.features)}
         self.shown: dict[tuple[int, int], AnySetTest] = {}
@@ -237,3 +229,22 @@ class InteractionDisplay:
         )
         ax.spines[:].set_visible(False)
         return cells
+
+
+def _checked_scores(scores: npt.ArrayLike, n_features: int) -> npt.NDArray[np.float64]:
+    values = np.asarray(scores, dtype=np.float64)
+    if values.shape != (n_features, n_features):
+        raise ArgumentError(
+            f"scores must have shape {(n_features, n_features)}, one row and column per feature; "
+            f"got {values.shape}."
+        )
+    return values
+
+
+def _features_to_draw(pairs: Sequence[AnySetTest], max_features: int) -> set[str]:
+    """The members of as many pairs as fit: significant pairs first, then by estimate."""
+    chosen: set[str] = set()
+    for test in sorted(pairs, key=lambda test: (not test.significant, -test.estimate)):
+        if len(chosen | set(test.term)) <= max_features:
+            chosen |= set(test.term)
+    return chosen

@@ -7,6 +7,7 @@ their centres need, and a few rows that show every category of every column.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
@@ -33,9 +34,6 @@ MOST_WORDS = 1_000_000
 FOLDED_ROWS = 32
 """Number of rows joined into one longer row when searching smallest and largest values."""
 
-FIRST_MARGIN, MARGIN_GROWTH = 4.0, 4.0
-"""Margin of a median's bracket in standard errors, and its growth when a bracket has missed."""
-
 
 class Survey:
     """Ranges and centres of columns, collected piece by piece."""
@@ -53,7 +51,7 @@ class Survey:
         """Columns that are entirely missing in some piece, where their type is unknown."""
         self.counts: dict[int, Counts] = {}
         self.sums: dict[int, list[tuple[float, int]]] = {}
-        self.brackets = _Brackets(FIRST_MARGIN)
+        self.brackets = _Brackets()
         self.medians: dict[int, float] = {}
 
     def add(self, table: Table) -> None:
@@ -128,7 +126,7 @@ class Survey:
             left = {column: n for column, n in left.items() if column not in self.medians}
             if not left:
                 return
-            brackets = _Brackets(brackets.n_se * MARGIN_GROWTH)
+            brackets = _Brackets(4 * brackets.n_se)
             for table in read():
                 for column in left:
                     numbers = column_numbers(table, column)
@@ -136,14 +134,14 @@ class Survey:
                         brackets.add(column, numbers)
 
 
+@dataclass
 class _Brackets:
     """Brackets of medians from the first values of each column; later values are counted."""
 
-    def __init__(self, n_se: float):
-        self.n_se = n_se
-        """Margin on either side, in standard errors."""
-        self.windows: dict[int, Window] = {}
-        self.counted: dict[int, list[Counted]] = {}
+    n_se: float = 4.0
+    """Margin on either side, in standard errors; it grows each time a bracket has missed."""
+    windows: dict[int, Window] = field(default_factory=dict)
+    counted: dict[int, list[Counted]] = field(default_factory=dict)
 
     def add(self, column: int, numbers: Array) -> None:
         present = numbers[~np.isnan(numbers)].astype(np.float64)

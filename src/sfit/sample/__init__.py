@@ -6,8 +6,10 @@ checked on a probe of at most 256 rows.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -29,13 +31,12 @@ from sfit.restrict import (
     cancelled_size,
     rounding_noise,
 )
-from sfit.rows import Rows, Table, Tile, as_table, column_names, select_columns
+from sfit.rows import Rows, Table, Tile, as_table, column_names, column_values, select_columns
 from sfit.rows._stored import Store, open_store
 from sfit.rows._survey import is_one_number
 from sfit.rows._tiles import TILE_ROWS
 from sfit.sample._background import draw_background
 from sfit.sample._columns import asides, column_or_vector, used_columns
-from sfit.sample._dummies import dummies_warning
 from sfit.sample._prepared import (
     HeldSource,
     Piece,
@@ -184,7 +185,6 @@ def prepare(
         reference,
         by_class=by_class,
         of_counts=chosen.of_counts,
-        tile_rows=tile_rows,
     )
     tested = masked_features(rows, owners, revealed, isinstance(reference, str))
     return Sample(
@@ -192,7 +192,7 @@ def prepare(
         rows=rows.rows,
         features=tested,
         loss=chosen,
-        always_on=tuple(labels[position] for position in revealed),
+        always_on=tuple(map(labels.__getitem__, revealed)),
         caveats=tuple(caveats_of(tested, rows.sample)),
         asked={
             "X": X,
@@ -233,10 +233,12 @@ def check_order(
     reference: Any, labels: Sequence[str], positions: Sequence[int], features: Any
 ) -> None:
     """Refuse reference values without names if the user's order is not the model's."""
+    if not has_no_names(reference, labels):
+        return
     user_order = [label for _, label in sorted(zip(positions, labels, strict=True))]
     if isinstance(features, list | tuple):
         user_order = list(map(str, features))
-    if user_order != labels and has_no_names(reference, labels):
+    if user_order != labels:
         raise ArgumentError(
             f"reference has values without names: are they in the order {user_order[:8]!r}, or in "
             f"the model's order {labels[:8]!r}? Pass a mapping, a Series or a frame with column "
@@ -248,24 +250,23 @@ def masked_features(
     rows: PreparedRows, owners: Mapping[str, Sequence[int]], revealed: Sequence[int], own: bool
 ) -> Features:
     """The features under test in the masked space; `own`: the reference is of these rows."""
-    behind: dict[int, list[int]] = {}
+    behind: dict[int, list[int]] = defaultdict(list)
     for column, source in enumerate(rows.origin):
-        behind.setdefault(source, []).append(column)
-
-    def columns_of(sources: Sequence[int]) -> tuple[int, ...]:
-        return tuple(sorted(column for source in sources for column in behind.get(source, ())))
-
-    always = columns_of(revealed)
-    # A constant column that is always revealed (an intercept) is frozen at its value.
-    constant = {
-        column: [rows.spans[column][0]]
-        for column in always
-        if column not in rows.missing and is_one_number(rows.spans[column])
-    }
+        behind[source].append(column)
+    columns = [
+        tuple(sorted(chain(*map(behind.__getitem__, sources)))) for sources in owners.values()
+    ]
+    always_on, constant = [], {}
+    for column in sorted(chain(*map(behind.__getitem__, revealed))):
+        if column not in rows.missing and is_one_number(rows.spans[column]):
+            # A constant column that is always revealed (an intercept) is frozen at its value.
+            constant[column] = [rows.spans[column][0]]
+        else:
+            always_on.append(column)
     return Features(
         names=tuple(owners),
-        columns=tuple(map(columns_of, owners.values())),
-        always_on=tuple(column for column in always if column not in constant),
+        columns=tuple(columns),
+        always_on=tuple(always_on),
         reference=with_reference(rows.reference, rows.sample, constant, rows.view.categorical),
         space="encoded" if rows.view.encoded else "original",
         origin="test rows" if own else "given",
@@ -276,8 +277,9 @@ def masked_features(
 
 def caveats_of(features: Features, sample: Table) -> Iterator[str]:
     """What the reader of a result should know about these features and their reference."""
-    dropped = [n for n, of_it in zip(features.names, features.columns, strict=True) if not of_it]
-    if dropped:
+    if () in features.columns:
+        pairs = zip(features.names, features.columns, strict=True)
+        dropped = [name for name, columns in pairs if not columns]
         yield f"dropped before the model, so never significant: {shorten(dropped)}."
     at_reference, elsewhere = constant_features(features, sample)
     if at_reference:
@@ -313,3 +315,46 @@ def _check_output(view: ModelView, y: Array, output: Array) -> None:
             f"({shorten(classes)}); it returned shape {output.shape}. Name the classes with "
             f"sfit.models.function_model(f, task='classification', classes=...).{remedy}"
         )
+
+
+def dummies_warning(trees: Trees, features: Features, rows: Table) -> str | None:
+    """A warning if the trees read more frozen dummies as 1 than any row has; else None.
+
+    Most libraries split a dummy halfway between 0 and 1. LightGBM splits next to 0, so its trees
+    read every mean as 1: the base then has all categories at once, unlike any training row.
+    """
+    columns = read_as_one(trees, features, rows)
+    if not columns:
+        return None
+    together = np.zeros(rows.shape[0])
+    for column in columns:
+        together += column_values(rows, column)
+    most = int(together.max())
+    if most >= len(columns):
+        return None
+    names = [
+        name
+        for name, of_feature in zip(features.names, features.columns, strict=True)
+        if columns.intersection(of_feature)
+    ]
+    return (
+        f"the trees read {len(columns)} frozen dummies as 1, but no row has more than {most} of "
+        "them at 1: dummies are frozen between 0 and 1, and LightGBM splits them next to 0. "
+        f"Against such a base, these features may look better than they are: {shorten(names)}. "
+        "Pass reference='median', or the values of a possible row."
+    )
+
+
+def read_as_one(trees: Trees, features: Features, rows: Table) -> set[int]:
+    """Columns of zeros and ones, mostly 0, whose frozen value some split reads as 1."""
+    frozen = np.zeros(len(features.spans))
+    for column, (low, high) in enumerate(features.spans):
+        if low == 0 and high == 1 and column not in features.always_on:
+            values = column_values(features.reference, column)
+            # A frozen value of 0 is on the same side of every split as 0: never reported.
+            frozen[column] = values[values < 0.5].max(initial=0.0)
+    at_node = frozen[trees.feature].astype(trees.dtype)
+    compare = np.less if trees.strict else np.less_equal
+    crossed = compare(at_node, trees.threshold) != compare(0, trees.threshold)
+    columns = set(trees.feature[crossed & (trees.left >= 0) & ~trees.categorical].tolist())
+    return {column for column in columns if np.isin(column_values(rows, column), (0, 1)).all()}

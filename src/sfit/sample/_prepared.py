@@ -6,7 +6,7 @@ read again by whoever needs them. Everything else is the same for both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -32,7 +32,15 @@ from sfit.rows import (
 )
 from sfit.rows._stored import Store, StoredRows, raw_tiles
 from sfit.rows._survey import ProbeRows, Span, Survey
-from sfit.sample._columns import Parts, check_target, encode_classes, part_codes
+from sfit.sample._columns import (
+    checked_numbers,
+    class_codes,
+    count_parts,
+    part_codes,
+    plain_labels,
+    sorted_parts,
+    with_classes,
+)
 from sfit.sample._provenance import Provenance, mixes_with
 from sfit.sample._reference import given_rows, holds_any, match_reference, reference_rows
 
@@ -57,9 +65,13 @@ class Source(Protocol):
     def held(self) -> bool:
         """Whether all rows are in memory, as one piece."""
 
+    @property
+    def tile_rows(self) -> int:
+        """The size of a tile."""
+
     def __iter__(self) -> Iterator[Piece]: ...
 
-    def targets(self) -> Iterator[tuple[Array, int | None]]:
+    def targets(self) -> Iterable[tuple[Array, int | None]]:
         """The target of each piece, and the number of its first row."""
 
     def rows(self, encoder: PieceEncoder, found: Overview) -> Rows:
@@ -76,16 +88,17 @@ class HeldSource:
     held = True
 
     def __iter__(self) -> Iterator[Piece]:
-        yield self.piece
+        return iter((self.piece,))
 
-    def targets(self) -> Iterator[tuple[Array, int | None]]:
+    def targets(self) -> Iterable[tuple[Array, int | None]]:
         """The target of all rows."""
-        yield self.piece.target, None
+        return [(self.piece.target, None)]
 
     def rows(self, encoder: PieceEncoder, found: Overview) -> Rows:
         """The rows that the overview has encoded."""
-        tile = encoder.finished(0, found.encoded, found.y, self.piece)
-        return HeldRows(tile.X, tile.y, tile.part, found.parts.labels, tile_rows=self.tile_rows)
+        tile = encoder.tile(0, self.piece, found)
+        labels = () if encoder.parts is None else plain_labels(encoder.parts)
+        return HeldRows(tile.X, tile.y, tile.part, labels, tile_rows=self.tile_rows)
 
 
 @dataclass(frozen=True)
@@ -127,12 +140,17 @@ class StoredSource:
 
     def rows(self, encoder: PieceEncoder, found: Overview) -> Rows:
         """Rows that are read again tile by tile, except for the first."""
+        labels: tuple[Any, ...] = ()
+        sizes: tuple[int, ...] = ()
+        if encoder.parts is not None:
+            labels = plain_labels(encoder.parts)
+            sizes = tuple(int(found.parts[label]) for label in encoder.parts)
         return StoredRows(
             self.store,
             TableEncoder(self, encoder),
             len(self.store),
-            found.parts.sizes,
-            found.parts.labels,
+            sizes,
+            labels,
             tile_rows=self.tile_rows,
             kept=encoder.tile(0, found.first),
         )
@@ -157,29 +175,30 @@ class PieceEncoder:
     numeric: frozenset[int] = frozenset()
     """Numeric columns that are entirely missing in some piece, where their type is unknown."""
 
-    def tile(self, index: int, piece: Piece, row_ids: Array | None = None) -> Tile:
-        """The tile of a piece."""
-        return self.finished(index, self.encoded(piece), self.observed(piece), piece, row_ids)
-
-    def finished(
-        self, index: int, encoded: Table, y: Array, piece: Piece, row_ids: Array | None = None
+    def tile(
+        self,
+        index: int,
+        piece: Piece,
+        found: Overview | None = None,
+        row_ids: Array | None = None,
     ) -> Tile:
-        """A tile whose rows are encoded already: with the types of the reference, and parts."""
+        """The tile of a piece; `found` may hold the piece encoded already."""
+        encoded = self.encoded(piece) if found is None else found.encoded
+        y = self.observed(piece) if found is None else found.y
         if self.reference is not None:
             encoded = match_reference(encoded, self.reference)
-        labels = None if self.parts is None else self.part_labels(piece, y)
-        part = None if labels is None else part_codes(self.parts, labels)
+        part = None
+        if self.parts is not None:
+            part = part_codes(self.parts, self.part_labels(piece, y))
         return Tile(index, encoded, y, part, row_ids, piece.first or 0)
 
     def encoded(self, piece: Piece) -> Table:
         """The rows in the masked space."""
         table = piece.features
-        blank = [
-            nw.col(table.columns[position]).cast(nw.Float64)
-            for position in self.numeric
-            if column_numbers(table, position) is None and not self._keeps_objects(position)
-        ]
-        return encode(self.view, table.with_columns(*blank) if blank else table)
+        for position in self.numeric:
+            if column_numbers(table, position) is None and not self._keeps_objects(position):
+                table = table.with_columns(nw.col(table.columns[position]).cast(nw.Float64))
+        return encode(self.view, table)
 
     def _keeps_objects(self, position: int) -> bool:
         """Whether a column holds objects as a whole: then None stays None in every tile."""
@@ -190,14 +209,16 @@ class PieceEncoder:
 
     def observed(self, piece: Piece) -> Array:
         """The checked target: class codes for classification, numbers for regression."""
-        _, y = encode_classes(self.view, piece.target, piece.first)
-        check_target(self.view, y, self.of_counts, piece.first)
+        if self.view.task == "regression":
+            y = checked_numbers(piece.target, self.of_counts, piece.first)
+        else:
+            y = class_codes(np.asarray(self.view.classes), piece.target, piece.first)
         # In memory, this array is the user's y: no loss may change it.
         y = y.view()
         y.flags.writeable = False
         return y
 
-    def part_labels(self, piece: Piece, y: Array) -> Array | None:
+    def part_labels(self, piece: Piece, y: Array) -> Any:
         """The label of each row's part; None without parts."""
         return np.asarray(self.view.classes)[y] if self.by_class else piece.by
 
@@ -216,7 +237,7 @@ class TableEncoder:
 
     def __call__(self, index: int, table: Table, first: int, row_ids: Array | None) -> Tile:
         """Encode one tile."""
-        return self.encoder.tile(index, self.source.piece(table, first), row_ids)
+        return self.encoder.tile(index, self.source.piece(table, first), row_ids=row_ids)
 
     def undivided(self) -> TableEncoder:
         """The same, without parts."""
@@ -250,17 +271,18 @@ def prepare_rows(
     *,
     by_class: bool,
     of_counts: bool,
-    tile_rows: int,
 ) -> PreparedRows:
     """Prepare rows in memory or in files."""
     if by_class and view.task != "classification":
         raise ArgumentError("by='class' needs a classification model; this one is for regression.")
-    encoder = PieceEncoder(with_classes(view, source), by_class, of_counts)
-    encoder, found, origin = masked_space(encoder, source, labels, reference, tile_rows)
-    survey, held = found.survey, source.held
-    if not view.encoded:
+    encoded = view.encoded
+    if view.task == "classification" and view.classes is None:
+        view = with_classes(view, source.targets())
+    encoder = PieceEncoder(view, by_class, of_counts)
+    encoder, found, origin = masked_space(encoder, source, labels, reference)
+    view, survey, held = encoder.view, found.survey, source.held
+    if not held and not encoded:
         encoder = replace(encoder, numeric=numeric_but_blank(survey, labels))
-    view = encoder.view
     if survey.how == "median":
         survey.find_medians(lambda: map(encoder.encoded, source))
     sample = found.encoded if held else encode(view, found.probe)
@@ -272,26 +294,15 @@ def prepare_rows(
         labels,
         origin,
         None if held else survey.centre,
-        tile_rows,
+        source.tile_rows,
     )
-    names = [labels[column] for column in origin]
-    check_finite(background, names, reference, survey, sample if held else None)
-    encoder = replace(encoder, reference=background, parts=found.parts.index)
-    rows = source.rows(encoder, found)
+    spans = survey.spans
+    check_finite(background, labels, origin, reference, spans, sample if held else None)
+    parts = None if found.parts is None else sorted_parts(np.asarray(found.parts.index))[1]
+    rows = source.rows(replace(encoder, reference=background, parts=parts), found)
     sample = rows.table if isinstance(rows, HeldRows) else match_reference(sample, background)
     missing = frozenset(survey.missing)
-    return PreparedRows(view, rows, background, origin, survey.spans, missing, sample)
-
-
-def with_classes(view: ModelView, source: Source) -> ModelView:
-    """The view with its classes; those that a model does not list are taken from y."""
-    if view.task != "classification" or view.classes is not None:
-        return view
-    classes = [
-        np.asarray(encode_classes(view, target, first)[0].classes, dtype=object)
-        for target, first in source.targets()
-    ]
-    return encode_classes(view, np.concatenate(classes))[0]
+    return PreparedRows(view, rows, background, origin, spans, missing, sample)
 
 
 class Overview(NamedTuple):
@@ -305,11 +316,12 @@ class Overview(NamedTuple):
     probe: Table
     """All rows of the user, or a few that show the type and the categories of every column."""
     survey: Survey
-    parts: Parts
+    parts: Any
+    """Number of rows of each part, by label; None without parts."""
 
 
 def masked_space(
-    encoder: PieceEncoder, source: Source, labels: Sequence[str], reference: Any, tile_rows: int
+    encoder: PieceEncoder, source: Source, labels: Sequence[str], reference: Any
 ) -> tuple[PieceEncoder, Overview, tuple[int, ...]]:
     """Choose where to mask, look at all rows there, and trace each column to its original one.
 
@@ -318,60 +330,61 @@ def masked_space(
     view, how = encoder.view, reference if isinstance(reference, str) else "mean"
     if view.encoded:
         provenance = Provenance(view.encode)
-        found = look_over(encoder, source, how, tile_rows, provenance)
-        given = given_rows(reference, found.probe, labels)
+        found = look_over(encoder, source, how, provenance)
+        # The probe is complete only if the pass was.
+        given = None if provenance.unclear else given_rows(reference, found.probe, labels)
         if given is not None:
             provenance.add_given(given.rows)
         origin = provenance.traced
         if origin is not None:
-            given = given if given and given.columns else None
-            tiles = enumerate(encoded_tiles(view, source, found, tile_rows))
-            if not given or all(
+            if given is None or not given.columns:
+                return encoder, found, origin
+            tiles = encoded_tiles(view, source, found)
+            if all(
                 mixes_with(view.encode, origin, tile, given.rows, given.columns, index)
-                for index, tile in tiles
+                for index, tile in enumerate(tiles)
             ):
                 return encoder, found, origin
         encoder = replace(encoder, view=view.whole())
-    return encoder, look_over(encoder, source, how, tile_rows), tuple(range(len(labels)))
+    return encoder, look_over(encoder, source, how), tuple(range(len(labels)))
 
 
 def look_over(
-    encoder: PieceEncoder,
-    source: Source,
-    how: str,
-    tile_rows: int,
-    provenance: Provenance | None = None,
+    encoder: PieceEncoder, source: Source, how: str, provenance: Provenance | None = None
 ) -> Overview:
     """Look at all rows once, or up to an encoded column without a single origin."""
     first: list[tuple[Piece, Array, Table]] = []
-    parts, probe = Parts(), ProbeRows()
+    probe: ProbeRows | None = None if source.held else ProbeRows()
     survey = Survey(encoder.view.categorical, None if source.held else how)
+    parts = None
     for piece in source:
-        if not source.held:
+        if probe is not None:
             probe.add(piece.features)
         y = encoder.observed(piece)
-        parts.add(encoder.part_labels(piece, y), piece.first)
+        labels = encoder.part_labels(piece, y)
+        if labels is not None:
+            parts = count_parts(labels, piece.first, parts)
         encoded = encoder.encoded(piece)
         if not first:
             first.append((piece, y, encoded))
         if provenance is not None:
-            for tile in cut(piece.features, encoded, tile_rows):
+            for tile in cut(piece.features, encoded, source.tile_rows):
                 provenance.add(*tile)
             if provenance.unclear:
                 break
         survey.add(encoded)
     [(piece, y, encoded)] = first
-    table = piece.features if source.held else probe.table
+    table = piece.features if probe is None else probe.table
     return Overview(piece, y, encoded, table, survey, parts)
 
 
 def encoded_tiles(
-    view: ModelView, source: Source, found: Overview, tile_rows: int
+    view: ModelView, source: Source, found: Overview
 ) -> Iterator[tuple[Table, Table]]:
     """Each tile, before and after encoding."""
     for piece in source:
         encoded = found.encoded if piece is found.first else encode(view, piece.features)
-        yield from cut(piece.features, encoded, tile_rows)
+        yield from cut(piece.features, encoded, source.tile_rows)
 
 
 def cut(table: Table, encoded: Table, tile_rows: int) -> Iterator[tuple[Table, Table]]:
@@ -392,14 +405,19 @@ def numeric_but_blank(survey: Survey, labels: Sequence[str]) -> frozenset[int]:
 
 
 def check_finite(
-    background: Table, labels: Sequence[str], reference: Any, survey: Survey, held: Table | None
+    background: Table,
+    labels: Sequence[str],
+    origin: Sequence[int],
+    reference: Any,
+    spans: Sequence[Span],
+    held: Table | None,
 ) -> None:
     """Refuse an infinite reference, whether given by the user or computed from the rows.
 
     `held` are all rows, if they are in memory: the message can then name one.
     """
-    for position, label in enumerate(labels):
-        hidden = column_values(background, position)
+    for column, source in enumerate(origin):
+        hidden, label = column_values(background, column), labels[source]
         if not isinstance(reference, str):
             for value in hidden:
                 if isinstance(value, float | np.floating) and np.isinf(value):
@@ -409,8 +427,7 @@ def check_finite(
             continue
         if not isinstance(hidden[0], float | np.floating) or np.isfinite(hidden[0]):
             continue
-        span = np.array(survey.spans[position])
-        values = span if held is None else column_numbers(held, position)
+        values = np.array(spans[column]) if held is None else column_numbers(held, column)
         if values is None or np.isnan(values).all():
             continue
         infinite = np.isinf(values)

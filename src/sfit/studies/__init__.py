@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from sfit._for_studies import check_choice, check_flag
@@ -20,23 +21,32 @@ from sfit.studies import _page, _record
 
 __all__ = ["NAMES", "Report", "render", "run"]
 
-NAMES = ("simulation", "loco", "power", "correlation", "credit", "calibration", "peers")
+NAMES = (
+    "simulation",
+    "loco",
+    "power",
+    "correlation",
+    "credit",
+    "calibration",
+    "peers",
+    "power-and-size",
+)
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a study found; printed, it is its page.
+    """The result of a study; `str` gives its page.
 
     Attributes
     ----------
     study : str
-        Its name.
+        Name of the study.
     settings, result : frozen dataclasses
-        What was asked for, and plain numbers.
+        The settings of the run, and its numbers.
     page : str
         The page, in Markdown.
     seconds : float
-        How long it took.
+        Duration of the run.
 
     Examples
     --------
@@ -64,11 +74,11 @@ def run(name: str, *, fast: bool = False, out: str | PathLike[str] | None = None
     name : str
         One of `NAMES`.
     fast : bool, default=False
-        Take seconds instead of minutes, with fewer rows and smaller models: the numbers are then
-        only a sketch of the paper's.
+        Take seconds instead of minutes, with fewer rows and smaller models. The numbers are then
+        only a rough version of the paper's.
     out : path, optional
-        Folder for the page (Markdown), its figures (PNG) and all numbers (JSON). By default
-        nothing is written.
+        Folder for the page (Markdown), its figures (PNG) and all numbers (JSON). Nothing is written
+        by default.
 
     Returns
     -------
@@ -84,7 +94,7 @@ def run(name: str, *, fast: bool = False, out: str | PathLike[str] | None = None
     """
     check_choice(name, "name", NAMES)
     check_flag(fast, "fast")
-    module = import_module(f"sfit.studies.{name}")
+    module = _module(name)
     settings = module.FAST if fast else module.FULL
     commit, started = _record.commit(), time.perf_counter()
     result = module.study(settings)
@@ -96,19 +106,19 @@ def run(name: str, *, fast: bool = False, out: str | PathLike[str] | None = None
 
 
 def render(name: str, folder: str | PathLike[str]) -> Report:
-    """Write the page and the figures of a study anew, from the numbers of an earlier run.
+    """Write the page and the figures of a study again, from the numbers of an earlier run.
 
     Parameters
     ----------
     name : str
         One of `NAMES`.
     folder : path
-        Where `run` wrote to; page and figures there are replaced, the numbers stay.
+        Folder that `run` wrote to. Its page and figures are replaced; the numbers are kept.
 
     Returns
     -------
     Report
-        As of the run.
+        The same report as that of the run.
 
     Examples
     --------
@@ -126,9 +136,14 @@ def render(name: str, folder: str | PathLike[str]) -> Report:
     return _report(json.loads(path.read_text(encoding="utf-8")), Path(folder))
 
 
+def _module(name: str) -> ModuleType:
+    """The file of a study; a hyphen in its name is an underscore there."""
+    return import_module(f"sfit.studies.{name.replace('-', '_')}")
+
+
 def _report(record: dict[str, Any], folder: Path | None) -> Report:
-    """The page of a record, written where asked for."""
-    module = import_module(f"sfit.studies.{record['study']}")
+    """The report of a record; its files are written if a folder is given."""
+    module = _module(record["study"])
     settings, result = (
         _record.restored(kind, record[part])
         for kind, part in ((module.Settings, "settings"), (module.Result, "result"))

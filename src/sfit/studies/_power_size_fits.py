@@ -77,13 +77,11 @@ def fitted(model: str, n_train: int, n_test: int, seed: int) -> Task:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set, its model, and how often it is split in half."""
+    """A data set, its model and its loss."""
 
     load: Callable[[], tuple[Array, Array]]
     model: Callable[[int], Any]
     loss: str
-    splits: int
-    test_share: float = 0.5
 
 
 def _binary(name: str, positive: Callable[[Array], Array]) -> Callable[[], tuple[Array, Array]]:
@@ -113,18 +111,17 @@ DATA: dict[str, DataSet] = {
         lambda: datasets.load_diabetes(return_X_y=True),
         lambda seed: RandomForestRegressor(n_estimators=100, random_state=seed),
         "absolute_error",
-        splits=30,
     ),
     "breast cancer, LightGBM": DataSet(
-        _binary("breast_cancer", lambda y: y == 1), _classifier, "log_loss", splits=30
+        _binary("breast_cancer", lambda y: y == 1), _classifier, "log_loss"
     ),
     "wine, class 1 against the rest, forest": DataSet(
-        _binary("wine", lambda y: y == 1), _forest_classifier, "log_loss", splits=30
+        _binary("wine", lambda y: y == 1), _forest_classifier, "log_loss"
     ),
     "digits from 5 on, forest": DataSet(
-        _binary("digits", lambda y: y >= 5), _forest_classifier, "log_loss", splits=10
+        _binary("digits", lambda y: y >= 5), _forest_classifier, "log_loss"
     ),
-    "UCI credit, LightGBM": DataSet(_credit, _classifier, "log_loss", splits=6),
+    "UCI credit, LightGBM": DataSet(_credit, _classifier, "log_loss"),
 }
 N_ADDED = 10
 """Noise columns beside the features of a real data set."""
@@ -148,7 +145,7 @@ def split(name: str, seed: int) -> Task:
     rng = np.random.default_rng([seed, 5])
     X = np.column_stack([X, rng.normal(size=(len(X), N_ADDED))])
     order = rng.permutation(len(X))
-    test, train = np.split(order, [int(data.test_share * len(X))])
+    test, train = np.split(order, [len(X) // 2])
     rows = X[train], y[train]
     model = data.model(seed).fit(*rows)
     return Task(model, X[test], y[test], data.loss, rows[0], seed, train=rows, correction="fdr_by")

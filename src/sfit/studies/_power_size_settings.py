@@ -1,6 +1,6 @@
 """The simulated settings of the study of power and size: shapes, outcomes, models.
 
-A row has one feature under test and two others. The column of the feature holds the *shape* of its
+A row has one feature under test and another one. The column of the feature holds the *shape* of its
 effect (a line, a step, a hinge, a dummy), so the model is linear in its columns behind a link, and
 its restricted function is known exactly. With the columns frozen at their means, the base is the
 mean prediction, or for a link the prediction at the mean.
@@ -22,8 +22,8 @@ Shape = Callable[[Rng, int], Array]
 Outcome = Callable[[Rng, Array, Array], Array]
 """(rng, linear predictor, shape) -> y."""
 
-OTHERS = 0.5
-"""Coefficient of each of the two other features."""
+OTHER = 0.7
+"""Coefficient of the other feature, which is standard normal."""
 
 
 # --- shapes -----------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Setting:
-    """One feature that matters, two others, and an outcome."""
+    """One feature that matters, another one, and an outcome."""
 
     shape: Shape
     outcome: Outcome
@@ -206,16 +206,16 @@ class Setting:
         """Repetitions of `n` rows each."""
         rows = n * repetitions
         strength = self.strength * float(np.sqrt(400 / n))
-        shape, others = self.shape(rng, rows), rng.normal(size=(rows, 2))
-        eta = strength * shape + OTHERS * others.sum(axis=1)
-        model = LinearModel((strength, OTHERS, OTHERS), self.intercept, self.link)
+        shape, other = self.shape(rng, rows), rng.normal(size=rows)
+        eta = strength * shape + OTHER * other
+        model = LinearModel((strength, OTHER), self.intercept, self.link)
         return Sample(
             model,
-            np.column_stack([shape, others]),
+            np.column_stack([shape, other]),
             self.outcome(rng, eta, shape),
             np.repeat(np.arange(repetitions), n),
             self.loss,
-            (self.mean, 0.0, 0.0),
+            (self.mean, 0.0),
             n_tested=1,
         )
 
@@ -261,7 +261,7 @@ class Regression:
     def draw(self, n: int, rng: Rng) -> tuple[Array, Array]:
         """The feature and the outcome of `n` rows."""
         shape = self.shape(rng, n)
-        eta = self.strength * shape + OTHERS * rng.normal(size=(n, 2)).sum(axis=1)
+        eta = self.strength * shape + OTHER * rng.normal(size=n)
         return shape, self.outcome(rng, eta, shape)
 
 
@@ -314,6 +314,8 @@ FITS: dict[str, Callable[[Array, Array], Callable[[Array], Array]]] = {
 
 N_NULL = 10
 """Columns of a null setting that are independent of the outcome."""
+NULL_STRENGTH = 0.05
+"""What the model makes of each: a trace, as a fitted model does."""
 
 
 @dataclass(frozen=True)
@@ -333,28 +335,28 @@ class Null:
     def draw(self, n: int, repetitions: int, rng: Rng) -> Sample:
         """Repetitions of `n` rows each."""
         rows = n * repetitions
-        others = rng.normal(size=(rows, 2))
+        other = rng.normal(size=rows)
         # Where the spread of the outcome depends on a feature, it is one that is not tested.
-        y = self.outcome(rng, OTHERS * others.sum(axis=1), others[:, 0])
+        y = self.outcome(rng, OTHER * other, other)
         columns = self.shape(rng, rows * N_NULL).reshape(rows, N_NULL)
         if self.overfitted:
             columns = np.column_stack([self._memory(column, rng) for column in columns.T])
-        strength = 1.0 if self.overfitted else 0.2
-        coefficients = (*(strength,) * N_NULL, OTHERS, OTHERS)
+        strength = 1.0 if self.overfitted else NULL_STRENGTH
+        coefficients = (*(strength,) * N_NULL, OTHER)
         return Sample(
             LinearModel(coefficients, self.intercept, self.link),
-            np.column_stack([columns, others]),
+            np.column_stack([columns, other]),
             y,
             np.repeat(np.arange(repetitions), n),
             self.loss,
-            (*(self.reference,) * N_NULL, 0.0, 0.0),
+            (*(self.reference,) * N_NULL, 0.0),
             n_tested=N_NULL,
         )
 
     def _memory(self, column: Array, rng: Rng) -> Array:
         """What the outcomes of training rows, independent of the column, make of it."""
         x = self.shape(rng, self.overfitted)
-        eta = OTHERS * rng.normal(size=(self.overfitted, 2)).sum(axis=1)
+        eta = OTHER * rng.normal(size=self.overfitted)
         return nearest_row(x, self.outcome(rng, eta, eta))(column)
 
 
@@ -365,7 +367,8 @@ def _rare_null(share: float, shape: Shape, reference: float) -> Null:
 
 NULLS: dict[str, Null] = {
     "normal": Null(line, normal),
-    "mean 1, frozen at 0": Null(shifted, normal),
+    # On average the model is right; at the reference it is not.
+    "mean 1, frozen at 0": Null(shifted, normal, intercept=-NULL_STRENGTH * N_NULL),
     "skewed features and noise": Null(skewed, skewed_noise),
     "Cauchy features": Null(cauchy, normal),
     "Cauchy noise": Null(line, cauchy_noise),
