@@ -286,8 +286,10 @@ def with_reference(
 def _numbers(table: Table, name: str, values: Sequence[Any]) -> Any:
     """A numeric column that holds `values`, of the table's dtype if they fit."""
     if holds_any(name, table):
+        for value in values:
+            if np.ndim(value) or not pd.isna(value):
+                _as_float(value, name)  # refuses what is no number
         # An object column stays one: a model may treat None and NaN differently.
-        _ = [_as_float(value, name) for value in values if not pd.isna(value)]
         return nw.from_native(pd.Series(values, name=name, dtype=object), series_only=True)
     numbers, dtype = [_as_float(value, name) for value in values], table.schema[name]
     if dtype == nw.Float32:
