@@ -125,7 +125,7 @@ class Sample:
                 "features may go undetected. Let the model predict each row independently, without "
                 "means or ranks over the batch."
             )
-        if not isinstance(structure, Trees):
+        if noise > 0:
             noise = max(noise, 2 * unit * cancelled_size(self.view, self.features))
         return Evaluation(
             rows=self.rows,

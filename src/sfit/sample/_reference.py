@@ -297,10 +297,13 @@ def with_reference(
 
 def _numbers(table: Table, name: str, values: Sequence[Any]) -> Any:
     """A numeric column that holds `values`, of the table's dtype if they fit."""
-    numbers, dtype = [_as_float(value, name) for value in values], table.schema[name]
     if holds_any(name, table):
+        for value in values:
+            if np.ndim(value) or not pd.isna(value):
+                _as_float(value, name)  # refuses what is no number
         # An object column stays one: a model may treat None and NaN differently.
         return nw.from_native(pd.Series(values, name=name, dtype=object), series_only=True)
+    numbers, dtype = [_as_float(value, name) for value in values], table.schema[name]
     if dtype == nw.Float32:
         numbers = [float(np.float32(number)) for number in numbers]
     whole = dtype.is_integer() and all(n.is_integer() and _fits(n, dtype) for n in numbers)
