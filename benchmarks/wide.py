@@ -26,7 +26,7 @@ from memory import memory, reset_peak
 
 HERE = Path(__file__).parent
 FEATURES = (2_500, 5_000, 10_000, 20_000, 40_000)
-MOST_BEFORE = 10_000
+MOST_BEFORE = 5_000
 """The older commit is measured up to so many features: beyond, minutes and gigabytes."""
 ROWS = (10, 1_000)
 TRAIN_ROWS, INFORMATIVE, DENSITY = 200, 5, 0.01

@@ -20,11 +20,11 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+from tiles import tiles_of
 
 import sfit
 from sfit._checkpoint import Checkpoint
 from sfit.exceptions import CheckpointError, DataError
-from sfit.rows import _tiles
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(500, 40))
@@ -37,7 +37,7 @@ BESIDE = 12
 def answer(file):
     """What a test with this checkpoint finds, in five tiles, as text."""
     options = {"checkpoint": file, "checkpoint_key": "k"}
-    with warnings.catch_warnings(), patch.object(_tiles, "TILE_ROWS", 100):
+    with warnings.catch_warnings(), tiles_of(100):
         warnings.simplefilter("ignore")
         result = sfit.feature_significance(lambda Z: Z[:, 0], X, Y, **options)
     return json.dumps(json.loads(result.to_json())["result"])

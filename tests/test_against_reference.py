@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference import slow
+from tiles import set_tiles
 
 import sfit
 
@@ -199,7 +200,7 @@ def assert_agreement(problem):
 def test_tiles_do_not_change_the_answer(problem, monkeypatch):
     """With tiles of 16 rows, brackets and merging give every bit that one tile gives."""
     whole = run_both(problem)[1]
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 16)
+    set_tiles(monkeypatch, 16)
     assert run_both(problem)[1] == whole
 
 
@@ -210,6 +211,6 @@ def test_brackets_that_miss_are_asked_again(monkeypatch):
     y = X[:, 0] + rng.normal(size=3_000)
     order = np.argsort(np.abs(y))
     whole = sfit.feature_significance(lambda rows: 0.9 * rows[:, 0], X[order], y[order], beta=0.0)
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 100)
+    set_tiles(monkeypatch, 100)
     tiled = sfit.feature_significance(lambda rows: 0.9 * rows[:, 0], X[order], y[order], beta=0.0)
     assert tiled == whole

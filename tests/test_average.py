@@ -31,6 +31,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
+from tiles import set_tiles
 
 import sfit
 from sfit._contrast import Contrast, Reveal
@@ -41,7 +42,7 @@ from sfit.restrict import _direct, _trees
 from sfit.restrict._cells import Cells, SparseCells
 from sfit.restrict._mean_polyline import make_mean_polylines
 from sfit.restrict._prediction import averaged
-from sfit.rows import _tiles, every_tile
+from sfit.rows import every_tile
 from sfit.sample import prepare
 
 N, K = 260, 7
@@ -430,6 +431,17 @@ def test_beta_is_chosen_with_the_same_background(boosted):
     assert drawn.n_models == 20
 
 
+def test_the_permutation_test_averages_the_same_predictions(boosted):
+    """To the bit for trees; the seed serves the draw of rows and the permutations."""
+    average = sfit.Average(numbers(0, 1_500)[0], n_rows=9)
+    options = {"test": "permutation", "max_order": 1, "beta": None, "random_state": 6}
+    fast = boosted.test(reference=average, **options)
+    assert fast == boosted.test(reference=average, fast=False, **options)
+    assert fast.settings.seed == 6
+    assert fast.settings.averaged
+    assert "x0" in fast.selected
+
+
 def test_a_selector(boosted):
     """The reference passes through scikit-learn's clone."""
     X, y = numbers(5, 1_000)
@@ -478,7 +490,7 @@ STORED = {
 def test_memory_files_and_workers_give_the_same_bits(name, tmp_path, monkeypatch):
     """Several tiles, held in memory, read from files, in threads and in processes."""
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(_tiles, "TILE_ROWS", 64)
+    set_tiles(monkeypatch, 64)
     known = STORED[name]()
     rows = stored(known)
     rows.to_parquet(tmp_path / "rows.parquet", row_group_size=90)
@@ -614,6 +626,77 @@ def test_words_that_only_the_background_has():
     result = known.test()
     compare(result, known)
     assert result.settings.space == "encoded"
+
+
+def people(seed, n=300):
+    """Columns of many types."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=n),
+            "flag": rng.random(n) < 0.4,
+            "city": rng.choice(["bonn", "paris", "rome"], size=n),
+            "born": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 999, n), "D"),
+            "count": rng.integers(0, 5, size=n),
+        }
+    )
+    return frame, rng.normal(size=n)
+
+
+def score(Z):
+    """A function of all these types, in any kind of frame."""
+    Z = Z if isinstance(Z, pd.DataFrame) else Z.to_pandas()
+    days = pd.to_datetime(Z["born"]).dt.day.to_numpy()
+    city = (Z["city"].astype(str) == "paris").to_numpy()
+    return Z["size"].to_numpy(float) + 2 * city * Z["flag"].to_numpy(float) + days / 99
+
+
+@pytest.mark.parametrize("kind", ["pandas", "nullable", "category", "polars", "enum", "pyarrow"])
+def test_columns_of_any_type_take_values_that_the_rows_lack(kind):
+    """Words, categories and dates of the background need not occur in the rows under test."""
+    (train, _), (X, y) = people(0), people(1)
+    train = train[train["city"] != "rome"][:K].reset_index(drop=True)
+    kept = (X["city"] != "paris").to_numpy()
+    X, y = X[kept].reset_index(drop=True), y[kept]
+    assert not set(train["born"]) <= set(X["born"])
+    known = Problem(score, X, y, train)
+    expected = known.test()
+    compare(expected, known)
+
+    def converted(frame):
+        if kind == "nullable":
+            return frame.convert_dtypes()
+        if kind == "category":
+            cities = pd.CategoricalDtype(["bonn", "paris", "rome"])
+            return frame.astype({"city": cities})
+        if kind == "pandas":
+            return frame
+        polars = pytest.importorskip("polars")
+        frame = polars.from_pandas(frame)
+        if kind == "enum":
+            return frame.with_columns(city=polars.col("city").cast(polars.Categorical))
+        return frame if kind == "polars" else frame.to_arrow()
+
+    assert same(replace(known, X=converted(X), background=converted(train)).test(), expected)
+
+
+def test_a_category_that_the_rows_cannot_hold():
+    """The remedy is in the message."""
+    (train, _), (X, y) = people(0), people(1)
+    X["city"] = pd.Categorical(X["city"].replace("paris", "rome"))
+    with pytest.raises(DataError, match="one of its categories in X; got 'paris'"):
+        sfit.feature_significance(score, X, y, reference=sfit.Average(train))
+
+
+def test_sparse_rows():
+    """A sparse matrix under test, a sparse background, and the same of both dense."""
+    X = sp.random(400, 30, density=0.2, format="csr", random_state=0)
+    y = 5 * X[:, 0].toarray()[:, 0] + np.random.default_rng(0).normal(size=400)
+    for model in (LinearRegression().fit(X, y), DecisionTreeRegressor(max_depth=3).fit(X, y)):
+        dense = sfit.feature_significance(
+            model, X.toarray(), y, reference=sfit.Average(X[:50].toarray())
+        )
+        assert sfit.feature_significance(model, X, y, reference=sfit.Average(X[:50])) == dense
 
 
 def test_a_head_that_mixes_columns_is_masked_before_it():
@@ -798,7 +881,7 @@ def test_predictions_do_not_grow_with_the_rows(model, counted):
         contrasts = [Contrast(side.shown, nothing, side) for side in sides]
         evaluation = sample.evaluation()
         counted.clear()
-        route, routed = evaluation.prepare(contrasts, pytest.fail)
+        route, routed = evaluation.prepare(contrasts, pytest.fail, tabulate=False)
         assert route in ("cells", "polyline")
         for tile in every_tile(sample.rows):
             for side in {side for contrast in routed for side in (contrast.base, contrast.full)}:

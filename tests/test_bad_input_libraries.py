@@ -1,7 +1,7 @@
 """Bad input, for a model of every library: the same mistake is met by the same kind of error.
 
-`test_bad_input.py` has the mistakes that know no library. Each case here works, or raises one
-SFITError that says what is wrong; no case may give an answer to a question that was not asked.
+The other `test_bad_*.py` hold the mistakes that depend on no library. Each case here works or raises
+one SFITError that names the mistake; no case may silently change the answer.
 """
 
 import numpy as np

@@ -7,11 +7,11 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from tiles import set_tiles
 
 import sfit
 from sfit.exceptions import ArgumentError, DataError
-from sfit.rows import _tiles
-from sfit.rows._store import open_store
+from sfit.rows._stored import open_store
 
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
@@ -25,7 +25,7 @@ CHANGED = "X changed during the run"
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Six tiles instead of one."""
-    monkeypatch.setattr(_tiles, "TILE_ROWS", TILE)
+    set_tiles(monkeypatch, TILE)
 
 
 def frame(seed):

@@ -16,13 +16,13 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from tiles import set_tiles
 
 import sfit
 from sfit._effects import EffectTally
 from sfit._select import Counted, Window
 from sfit._tally import NO_EFFECTS, Tally, pack, unpack
 from sfit.exceptions import ArgumentError, CheckpointError
-from sfit.rows import _tiles
 
 NAMES = ["a", "b", "c"]
 
@@ -30,7 +30,7 @@ NAMES = ["a", "b", "c"]
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Ten tiles instead of one."""
-    monkeypatch.setattr(_tiles, "TILE_ROWS", 300)
+    set_tiles(monkeypatch, 300)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_a_run_that_failed_goes_on_where_it_stopped(frame, model, tmp_path, shar
 def test_a_run_goes_on_with_another_number_of_workers(tmp_path, monkeypatch):
     """They read in other rounds, so that brackets miss for other questions."""
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(_tiles, "TILE_ROWS", 50)
+    set_tiles(monkeypatch, 50)
     monkeypatch.setattr("sfit._sign_test.FIRST_MARGIN", 0.3)
     rng = np.random.default_rng(2)
     rows = pd.DataFrame(rng.normal(size=(2_000, 6)), columns=list("abcdef"))
@@ -508,8 +508,8 @@ FULL_DISK = """
 import resource, signal, sys
 import numpy as np, pandas as pd
 import sfit
-from sfit.rows import _tiles
-_tiles.TILE_ROWS = 300
+from sfit.sample import prepare
+prepare.__kwdefaults__["tile_rows"] = 300
 rng = np.random.default_rng(0)
 rows = pd.DataFrame(rng.normal(size=(30_000, 3)), columns=list("abc"))
 rows["y"] = rows.a + rows.b * rows.c + rng.normal(size=30_000)

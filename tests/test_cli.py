@@ -175,6 +175,43 @@ def test_an_averaged_reference(folder, saved, kind):
     assert_refused(ended, "no.csv")
 
 
+def test_a_permutation_test(folder, saved):
+    """The test and its options reach the library; a stored result becomes a report."""
+    file, model, *_ = saved("joblib")
+    out, page = folder / "permuted.json", folder / "permuted.html"
+    ended = run(
+        *("test", file, "rows.csv", "-t", "label", "--allow-pickle", "--test", "permutation"),
+        *("--n-permutations", "499", "--statistic", "loss", "--seed", "3"),
+        *("--reference", "average:train.csv", "--json", out),
+        cwd=folder,
+    )
+    assert ended.returncode == 0, ended.stderr
+    expected = sfit.feature_significance(
+        model,
+        rows(),
+        "label",
+        test=sfit.PermutationTest(n_permutations=499, statistic="loss"),
+        reference=sfit.Average(rows()[:300]),
+        random_state=3,
+    )
+    assert content(sfit.SFITResult.from_json(out)) == content(expected)
+    assert ended.stdout == expected.summary() + "\n"
+    assert "Smallest p: 0.002 (resolution)" in ended.stdout
+    assert run("report", out, "--out", page, cwd=folder).returncode == 0
+    assert "By how many standard deviations" in page.read_text(encoding="utf-8")
+
+
+def test_ties_that_are_dropped(folder, saved):
+    """An option of the sign test."""
+    file, model, *_ = saved("joblib")
+    out = folder / "dropped.json"
+    options = ("--ties", "drop", "--json", out, "--allow-pickle")
+    ended = run("test", file, "rows.csv", "-t", "label", *options, cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    expected = sfit.feature_significance(model, rows(), "label", test=sfit.SignTest(ties="drop"))
+    assert content(sfit.SFITResult.from_json(out)) == content(expected)
+
+
 def test_beta_auto_and_the_beta_command(folder, saved):
     """Both choose what Python chooses with the same seed."""
     file, model, *_ = saved("joblib")
@@ -250,7 +287,7 @@ def test_trust(folder):
     assert_refused(run(*command, cwd=folder, **here), "--trust models.foreign.Shifted")
     ended = run(*command, "--trust", "models.foreign.Shifted", cwd=folder, **here)
     assert ended.returncode == 0, ended.stderr
-    assert "None of 3 features is significant." in ended.stdout
+    assert "None of 3 features significantly improves the typical row." in ended.stdout
 
 
 # --- labels -----------------------------------------------------------------------------------
@@ -302,6 +339,10 @@ def test_labels_that_fit_stay():
         assert match_labels(view, data, "label", None)[1] is data
 
 
+TEST = ("test", "m.skops", "d.csv", "-t", "y")
+PERMUTE = (*TEST, "--test", "permutation")
+
+
 # --- what can go wrong -------------------------------------------------------------------------
 
 
@@ -317,6 +358,15 @@ def test_labels_that_fit_stay():
         (["test", "m.skops", "d.csv", "-t", "y", "--partners", "no"], ["--partners", "auto, all"]),
         (["test", "m.skops", "d.csv", "-t", "y", "--report", "x/r.html"], ["folder", "'x/r.html'"]),
         (["test", "m.skops", "d.csv", "-t", "y", "--json", "."], ["is a folder"]),
+        ([*TEST, "--test", "mean"], ["--test", "sign or permutation", "'mean'"]),
+        ([*PERMUTE, "--beta", "0.1"], ["--beta 0.1", "--test sign", "omit"]),
+        ([*PERMUTE, "--ties", "drop"], ["--ties drop", "--test sign"]),
+        ([*TEST, "--n-permutations", "9"], ["--n-permutations 9", "--test permutation"]),
+        ([*TEST, "--statistic", "loss"], ["--statistic loss", "--test permutation"]),
+        ([*PERMUTE, "--n-permutations", "few"], ["--n-permutations", "auto", "'few'"]),
+        ([*PERMUTE, "--n-permutations", "0"], ["--n-permutations", "at least 1", "'0'"]),
+        ([*PERMUTE, "--statistic", "rank"], ["--statistic", "auto or loss", "'rank'"]),
+        ([*TEST, "--ties", "half"], ["--ties", "keep or drop", "'half'"]),
         (["tset"], ["'tset'", "test"]),
         (["report", "absent.json"], ["there is no file 'absent.json'"]),
         (["power", "--rows", "0"], ["--rows", "got 0"]),
@@ -470,6 +520,20 @@ def test_a_narrow_terminal_without_colours(folder, hostile):
     assert "***" in text and "p-value" in text and "median" in text
 
 
+def test_a_permutation_test_on_a_terminal(folder, hostile):
+    """Its own columns, which a narrow terminal drops first; bars show the rise."""
+    command = (*hostile, "--test", "permutation", "--seed", "0")
+    wide = ANSI.sub("", on_a_terminal(*command, cwd=folder, columns=140))
+    [head] = {line for line in wide.splitlines() if line.startswith("order")}
+    assert head.split() == ["order", "set", "over", "rise", "interval", "p-value", "z", "moved"]
+    assert "Smallest p: 0.0005 (resolution)" in wide and "●" in wide
+    assert "significantly related to the outcome" in wide
+    narrow = ANSI.sub("", on_a_terminal(*command, cwd=folder, columns=50))
+    [head] = {line.strip() for line in narrow.splitlines() if line.startswith("set")}
+    assert head.split() == ["set", "rise", "p-value"]
+    assert max(map(len, narrow.splitlines())) <= 50
+
+
 def test_a_pipe(folder, hostile):
     """Plain text without a single escape; nothing but the result on the output."""
     ended = run(*hostile, cwd=folder)
@@ -513,6 +577,7 @@ def test_help_fits_a_screen():
     for option in (
         *("target", "loss", "alpha", "beta", "order", "by", "group", "reference", "partners"),
         *("correction", "report", "json", "jobs", "trust", "allow-pickle", "debug"),
+        *("test", "ties", "n-permutations", "statistic", "seed"),
     ):
         assert f"--{option}" in ended.stdout
 
@@ -569,7 +634,8 @@ def test_demo():
     """It finds what the paper's process has, and nothing else."""
     ended = run("demo")
     assert ended.returncode == 0, ended.stderr
-    assert "5 of 7 features are significant: X1, X2, X3, X4 and X5." in ended.stdout
+    found = "5 of 7 features significantly improve the typical row, alone or in a set"
+    assert f"{found}: X1, X2, X3, X4 and X5." in ended.stdout
 
 
 def test_report(folder, saved):

@@ -20,12 +20,9 @@ def many_rows():
     return interactions(ROWS, random_state=20240601)
 
 
-def test_of(result, *names):
+def find_test(result, *names):
     [test] = [test for test in result.tests if test.term == names]
     return test
-
-
-test_of.__test__ = False
 
 
 def assert_share(n_positive, n, share):
@@ -61,7 +58,7 @@ def test_population_values_of_the_perfect_model(many_rows, beta):
     if beta:
         assert result.significant[2] == [("X1", "X2"), ("X4", "X5")]
     for names, (numbers, error) in POPULATION.items():
-        test = test_of(result, *names)
+        test = find_test(result, *names)
         median, share = numbers[beta]
         assert_median(test, median, error)
         assert_share(test.n_positive, ROWS, share)
@@ -84,7 +81,7 @@ def test_ignored_and_paired_features_alone_are_never_positive(many_rows, beta):
     result = sfit.feature_significance(interactions_mean, X, y, reference=0, beta=beta)
     loss = np.abs(y - 3)
     for name in ("X2", "X4", "X5", "X6", "X7"):
-        test = test_of(result, name)
+        test = find_test(result, name)
         assert (test.n_positive, test.p_value) == (0, 1.0)
         assert np.isnan(test.beta_max)
         assert test.statistic == pytest.approx(-beta * np.median(loss), rel=1e-9)
@@ -98,7 +95,7 @@ def test_population_values_at_beta_one_tenth(many_rows):
     result = sfit.feature_significance(interactions_mean, X, y, reference=0, beta=0.1, max_order=2)
     assert result.significant == {1: [("X1",)], 2: [("X1", "X3")]}
     for names, (median, share) in (AT_ONE_TENTH | PAIRS_AT_ONE_TENTH).items():
-        test = test_of(result, *names)
+        test = find_test(result, *names)
         assert_median(test, median, 5e-4)
         assert_share(test.n_positive, ROWS, share)
 
@@ -156,8 +153,8 @@ def test_mu_of_statistics_md():
     y = mu(X) + 0.01 * rng.normal(size=len(X))
     result = sfit.feature_significance(mu, X, y, reference=0, beta=0.001, max_order=3)
     assert result.significant == {1: [("X3",)], 2: [("X1", "X2")]}
-    assert test_of(result, "X1", "X2").base == ()
-    assert test_of(result, "X1", "X3").base == ("X3",)
+    assert find_test(result, "X1", "X2").base == ()
+    assert find_test(result, "X1", "X3").base == ("X3",)
     assert [gate.is_open for gate in result.gates] == [True, False]
 
 
@@ -253,16 +250,16 @@ def test_a_set_of_found_features_must_beat_each_part_of_it():
     X, y = noisy()
     result = sfit.feature_significance(product_model, X, y, beta=0.01, max_order=2, exhaustive=True)
     assert result.significant[1] == [("a",), ("b",)]
-    pair = test_of(result, "a", "b")
+    pair = find_test(result, "a", "b")
     singles = {
         base: sfit.feature_significance(product_model, X, y, beta=0.01, given=[base])
         for base in "ab"
     }
-    counts = {base: test_of(singles[base], *set("ab") - {base}).n_positive for base in "ab"}
+    counts = {base: find_test(singles[base], *set("ab") - {base}).n_positive for base in "ab"}
     assert pair.n_positive == min(counts.values())
     assert pair.base == (min(counts, key=counts.get),)
     assert pair.beta_max == min(
-        test_of(singles["a"], "b").beta_max, test_of(singles["b"], "a").beta_max
+        find_test(singles["a"], "b").beta_max, find_test(singles["b"], "a").beta_max
     )
 
 
@@ -279,11 +276,11 @@ def test_strict_takes_the_worst_subset():
     plain = sfit.feature_significance(model, X, y, **options)
     strict = sfit.feature_significance(model, X, y, strict=True, **options)
     assert plain.significant[1] == strict.significant[1] == [("a",), ("b",)]
-    assert test_of(plain, "c", "d").significant
-    assert not test_of(strict, "c", "d").significant
-    assert test_of(strict, "c", "d").base == ("c",)
-    assert test_of(strict, "c", "d").n_positive == 0
-    assert test_of(strict, "a", "c").significant
+    assert find_test(plain, "c", "d").significant
+    assert not find_test(strict, "c", "d").significant
+    assert find_test(strict, "c", "d").base == ("c",)
+    assert find_test(strict, "c", "d").n_positive == 0
+    assert find_test(strict, "a", "c").significant
     for one, other in zip(plain.tests, strict.tests, strict=True):
         assert one.term == other.term
         assert other.p_value >= one.p_value
@@ -465,9 +462,9 @@ def test_a_copy_that_shares_the_weight_is_tested_in_its_own_right():
         shared, X.assign(copy=X["a"]), y, reference=0, groups={"both": ["a", "copy"]}
     )
     plain = sfit.feature_significance(product_model, X, y, reference=0)
-    assert test_of(result, "both").n_positive == test_of(plain, "a").n_positive
+    assert find_test(result, "both").n_positive == find_test(plain, "a").n_positive
     apart = sfit.feature_significance(shared, X.assign(copy=X["a"]), y, reference=0)
-    assert test_of(apart, "a").n_positive == test_of(apart, "copy").n_positive
+    assert find_test(apart, "a").n_positive == find_test(apart, "copy").n_positive
 
 
 def test_a_constant_feature_is_allowed_flagged_and_harmless():

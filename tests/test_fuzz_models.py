@@ -16,7 +16,7 @@ from fuzz_models.naive import doubtful_rows
 
 from sfit.restrict import _direct
 from sfit.restrict._lookup import Lookup
-from sfit.rows import _ranges, column_values
+from sfit.rows import _survey, column_values
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # `run_case` looks through the warnings itself
 
@@ -74,7 +74,7 @@ def test_rows_that_are_taken_for_one_another_are_found(tmp_path, monkeypatch):
 
 
 def test_a_reference_that_was_not_asked_for_is_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(_ranges, "mean_of", lambda sums: 0.1)
+    monkeypatch.setattr(_survey, "mean_of", lambda sums: 0.1)
     assert any_finding("linear", tmp_path)
 
 

@@ -66,15 +66,12 @@ def problems(draw, kinds=(*REGRESSORS, *CLASSIFIERS)):
     return fitted(kind, X, y), X, y
 
 
-def test_all(model, X, y, **options):
+def up_to_pairs(model, X, y, **options):
     """The tests of all sets up to pairs, whatever is found; no random number is involved."""
     options = {"max_order": 2, "exhaustive": True, "reference": 0.25, **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sfit.exceptions.SFITWarning)
         return sfit.feature_significance(model, X, y, **options)
-
-
-test_all.__test__ = False
 
 
 def counts(result):
@@ -110,8 +107,8 @@ def test_the_order_of_the_rows_does_not_matter(problem, seed, beta):
     """Every number of every test and gate."""
     model, X, y = problem
     order = np.random.default_rng(seed).permutation(len(X))
-    plain = test_all(model, X, y, beta=beta)
-    shuffled = test_all(model, X.iloc[order].reset_index(drop=True), y[order], beta=beta)
+    plain = up_to_pairs(model, X, y, beta=beta)
+    shuffled = up_to_pairs(model, X.iloc[order].reset_index(drop=True), y[order], beta=beta)
     assert_alike(shuffled.tests, plain.tests)
     assert_alike(shuffled.gates, plain.gates)
 
@@ -123,10 +120,10 @@ def test_the_order_and_the_names_of_the_features_do_not_matter(problem, order, b
     model, X, y = problem
     new = dict(zip(NAMES, ["x10", "x9", "a", "b"], strict=True))
     old = {value: key for key, value in new.items()}
-    other = test_all(
+    other = up_to_pairs(
         lambda rows: model(rows.rename(columns=old)), X[order].rename(columns=new), y, beta=beta
     )
-    plain = test_all(model, X, y, beta=beta)
+    plain = up_to_pairs(model, X, y, beta=beta)
     assert repr(renamed(other.tests, old)) == repr(
         renamed(plain.tests, dict(zip(NAMES, NAMES, strict=True)))
     )
@@ -141,8 +138,8 @@ def test_scaling_the_loss_scales_the_differences_only(problem, power, beta):
     """A loss in other units: statistics and intervals in these units, everything else as it was."""
     model, X, y = problem
     scale = 2.0**power
-    plain = test_all(model, X, y, beta=beta)
-    scaled = test_all(model, X, y, beta=beta, loss=lambda y, p: scale * np.abs(y - p))
+    plain = up_to_pairs(model, X, y, beta=beta)
+    scaled = up_to_pairs(model, X, y, beta=beta, loss=lambda y, p: scale * np.abs(y - p))
     expected = [
         replace(test, **{name: scale * getattr(test, name) for name in NUMBERS})
         for test in plain.tests
@@ -157,15 +154,15 @@ def test_blocks_of_rows_add_up(problem, beta, size):
     model, X, y = problem
     block = np.minimum(np.arange(len(X)) // size, 3)
     options = {"beta": beta, "max_order": 1}
-    whole = test_all(model, X, y, **options)
-    parts = test_all(model, X, y, by=block, **options)
+    whole = up_to_pairs(model, X, y, **options)
+    parts = up_to_pairs(model, X, y, by=block, **options)
     together = zip(*(parts[part].tests for part in parts), strict=True)
     assert [sum(test.n_positive for test in of_set) for of_set in together] == [
         test.n_positive for test in whole.tests
     ]
     for part in parts:
         own = block == int(part)
-        alone = test_all(model, X[own].reset_index(drop=True), y[own], **options)
+        alone = up_to_pairs(model, X[own].reset_index(drop=True), y[own], **options)
         assert_alike(alone.tests, parts[part].tests)
 
 
@@ -179,8 +176,8 @@ def test_a_constant_equal_to_its_reference_is_never_positive(problem, beta, valu
         return model(rows) + np.sin(rows["k"].to_numpy())
 
     reference = {**dict.fromkeys(NAMES, 0.25), "k": value}
-    result = test_all(with_constant, X.assign(k=value), y, beta=beta, reference=reference)
-    plain = test_all(lambda rows: model(rows) + np.sin(np.float64(value)), X, y, beta=beta)
+    result = up_to_pairs(with_constant, X.assign(k=value), y, beta=beta, reference=reference)
+    plain = up_to_pairs(lambda rows: model(rows) + np.sin(np.float64(value)), X, y, beta=beta)
     alone = [test for test in result.tests if test.term == ("k",)]
     assert [(test.n_positive, test.significant) for test in alone] == [(0, False)]
     others = [test for test in result.tests if "k" not in test.term]
@@ -193,12 +190,12 @@ def test_a_constant_equal_to_its_reference_is_never_positive(problem, beta, valu
 def test_a_copy_of_a_feature_takes_nothing_from_it(problem, beta):
     """A copy that the model ignores is never positive; one that it uses instead is as good."""
     model, X, y = problem
-    plain = test_all(model, X, y, beta=beta, max_order=1).tests
+    plain = up_to_pairs(model, X, y, beta=beta, max_order=1).tests
     doubled = X.assign(copy=X["a"])
-    ignored = test_all(model, doubled, y, beta=beta, max_order=1).tests
+    ignored = up_to_pairs(model, doubled, y, beta=beta, max_order=1).tests
     assert repr(ignored[:4]) == repr(plain)
     assert ignored[4].n_positive == 0
-    instead = test_all(
+    instead = up_to_pairs(
         lambda rows: model(rows.assign(a=rows["copy"])), doubled, y, beta=beta, max_order=1
     ).tests
     assert repr(replace(instead[4], term=("a",))) == repr(plain[0])
@@ -217,10 +214,10 @@ def test_an_ignored_input_of_a_network_is_never_positive(problem, beta, fast):
     for weights in [model.coefs_[0]] if hasattr(model, "coefs_") else [model.coef_.T]:
         weights[3] = 0
     for given_ in ((), "rest", ["a"]):
-        result = test_all(model, X, y, beta=beta, given=given_, max_order=1, fast=fast)
+        result = up_to_pairs(model, X, y, beta=beta, given=given_, max_order=1, fast=fast)
         [test] = [test for test in result.tests if test.term == ("d",)]
         assert (test.n_positive, test.p_value) == (0, 1.0)
-    pairs = test_all(model, X, y, beta=beta, strict=True, fast=fast).tests
+    pairs = up_to_pairs(model, X, y, beta=beta, strict=True, fast=fast).tests
     assert not any(test.n_positive for test in pairs if "d" in test.term)
 
 
@@ -238,7 +235,7 @@ def test_an_ignored_feature_is_never_significant(problem, beta, alpha, seed):
         return np.tanh(np.asarray(rows, dtype=dtype) @ first) @ last
 
     for given_ in ((), "rest", ["a"]):
-        result = test_all(network, X, y, beta=beta, alpha=alpha, given=given_, max_order=1)
+        result = up_to_pairs(network, X, y, beta=beta, alpha=alpha, given=given_, max_order=1)
         [test] = [test for test in result.tests if test.term == ("d",)]
         assert (test.n_positive, test.p_value, test.significant) == (0, 1.0, False)
         assert test.statistic <= 0
@@ -250,7 +247,7 @@ def test_a_larger_beta_never_finds_more(problem, one, other):
     """Counts, statistics and interval ends of each contrast fall; beta_max stays."""
     model, X, y = problem
     low, high = sorted([one, other])
-    small, large = (test_all(model, X, y, beta=b, max_order=1).tests for b in (low, high))
+    small, large = (up_to_pairs(model, X, y, beta=b, max_order=1).tests for b in (low, high))
     for before, after in zip(small, large, strict=True):
         assert after.n_positive <= before.n_positive
         assert after.p_value >= before.p_value
@@ -267,7 +264,7 @@ def test_a_larger_alpha_finds_no_less_and_intervals_are_nested(problem, one, oth
     model, X, y = problem
     low, high = sorted([one, other])
     options = {"beta": beta, "test": sfit.SignTest(interval=interval), "max_order": 1}
-    strict, lax = (test_all(model, X, y, alpha=alpha, **options) for alpha in (low, high))
+    strict, lax = (up_to_pairs(model, X, y, alpha=alpha, **options) for alpha in (low, high))
     assert [
         (*c, t.p_value, t.statistic) for c, t in zip(counts(strict), strict.tests, strict=True)
     ] == [(*c, t.p_value, t.statistic) for c, t in zip(counts(lax), lax.tests, strict=True)]
@@ -283,9 +280,9 @@ def test_a_larger_alpha_finds_no_less_and_intervals_are_nested(problem, one, oth
 def test_deciding_again_is_testing_again(problem, alpha, correction):
     """`.at` decides first order from stored counts as a new run does; intervals keep their level."""
     model, X, y = problem
-    stored = test_all(model, X, y, max_order=1)
+    stored = up_to_pairs(model, X, y, max_order=1)
     again = stored.at(alpha=alpha, correction=correction)
-    fresh = test_all(model, X, y, max_order=1, alpha=alpha, correction=correction)
+    fresh = up_to_pairs(model, X, y, max_order=1, alpha=alpha, correction=correction)
     for name in ("term", "n_positive", "p_value", "p_adjusted", "significant"):
         assert [getattr(t, name) for t in again.tests] == [getattr(t, name) for t in fresh.tests]
     assert [t.ci_low for t in again.tests] == [t.ci_low for t in stored.tests]

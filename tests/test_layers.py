@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "_permutations": ("_blas",),
     "_rise": ("_bilinear", "_losses"),
     "_permutation_test": (
+        "exceptions",
         "_arguments",
         "_bilinear",
         "_contrast",
@@ -105,8 +106,10 @@ MAY_IMPORT = {
         "_summary",
         "plotting",
     ),
-    "_partitioned": ("_document", "_reported", "_result", "_summary", "plotting"),
-    "_summary": ("_result", "_set_tests"),
+    "_partitioned": ("_document", "_reported", "_result", "_text", "plotting"),
+    "_text": (),
+    "_words": ("_binomial", "_result", "_set_tests", "_text"),
+    "_summary": ("_result", "_set_tests", "_text", "_words"),
     "_reported": ("_document", "report"),
     "_inside": ("exceptions", "_features", "_partners", "models", "sample"),
     "_row_deltas": (
@@ -118,6 +121,19 @@ MAY_IMPORT = {
         "sample",
         "rows",
     ),
+    "_for_studies": (
+        "_arguments",
+        "_binomial",
+        "_contrast",
+        "_measure",
+        "_multiplicity",
+        "_partners",
+        "_session",
+        "_set_tests",
+        "_sign_test",
+        "_versions",
+        "sample",
+    ),
     "simulate": ("exceptions", "_arguments"),
     "plotting": (
         "exceptions",
@@ -128,7 +144,10 @@ MAY_IMPORT = {
         "_row_deltas",
         "_set_tests",
         "_binomial",
+        "_set_tests",
         "_summary",
+        "_text",
+        "_words",
         "plotting",
     ),
     "report": (
@@ -137,7 +156,10 @@ MAY_IMPORT = {
         "_result",
         "_set_tests",
         "_binomial",
+        "_set_tests",
         "_summary",
+        "_text",
+        "_words",
         "plotting",
         "report",
     ),
@@ -172,6 +194,8 @@ CALLS = ("_feature_significance", "_beta", "_loco", "_refits", "selector", "__in
 """The public calls, which put the layers together."""
 OUTSIDE = ("cli", "studies", "__main__")
 """What uses the package as anybody would."""
+SEAM = "_for_studies"
+"""The only private module that the studies import, and they are the only ones to import it."""
 
 
 def modules():
@@ -218,3 +242,19 @@ def test_nothing_inside_imports_the_public_list():
     """It would load everything, and hide what a module really needs."""
     inside = [(name, path) for name, path in modules() if not belongs(name, OUTSIDE)]
     assert not {name for name, path in inside if "sfit" in imports(path)}
+
+
+def test_the_studies_use_public_names_and_one_seam():
+    """A study shows what users can do; whatever else it needs is listed in one file."""
+    public = ("sfit", *sfit.__all__)
+    studies = [(name, path) for name, path in modules() if belongs(name, ("studies",))]
+    wrong = {
+        f"{name} imports {other}"
+        for name, path in studies
+        for other in imports(path)
+        if not belongs(other, ("studies", SEAM)) and (not belongs(other, public) or "._" in other)
+    }
+    assert not wrong
+    users = {name for name, path in modules() if SEAM in imports(path)}
+    assert users
+    assert users <= {name for name, _ in studies}

@@ -15,6 +15,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
+from tiles import set_tiles
 
 import sfit
 from sfit._statistic import spread_rounds
@@ -53,7 +54,7 @@ def test_threads_give_the_bits_of_one_worker(rows, name, by, monkeypatch):
     """Two threads, four, and one; in tiles of 300 rows, to order 2."""
     X, y = rows
     model = MODELS[name].fit(X, y)
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 300)
+    set_tiles(monkeypatch, 300)
     options = {"max_order": 2, "beta": 0.001, "by": by, "exhaustive": True}
     assert_identical(
         *(sfit.feature_significance(model, X, y, n_jobs=n_jobs, **options) for n_jobs in (1, 2, 4))
@@ -140,7 +141,7 @@ def test_a_model_that_writes_to_its_array_changes_nothing(rows, monkeypatch):
     """It gets rows of its own every time: same result as the well-behaved one, X untouched."""
     X, y = rows[0].copy(), rows[1].astype(float)
     before = X.copy()
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 700)
+    set_tiles(monkeypatch, 700)
 
     def polite(z):
         return 1 / (1 + np.exp(-z[:, 0] * z[:, 1]))
@@ -265,7 +266,7 @@ def test_a_dummy_costs_two_rows():
 
 def test_a_late_fault_names_its_row(monkeypatch):
     """A prediction that is not finite, and a loss, far behind the probe: the row's own number."""
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 1_000)
+    set_tiles(monkeypatch, 1_000)
     X = np.random.default_rng(7).normal(size=(5_000, 2))
     X[4_321, 0] = 99.0
     y = X[:, 0]
@@ -306,7 +307,7 @@ def test_rows_in_the_order_of_their_improvement(order, monkeypatch):
     rows = np.argsort(improvement if order == "worst rows first" else -improvement)
     asked = {"reference": 0.0, "beta": 0.01}
     whole = sfit.feature_significance(lambda Z: Z[:, 0], X[rows], y[rows], **asked)
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 3_000)
+    set_tiles(monkeypatch, 3_000)
     tiled = sfit.feature_significance(lambda Z: Z[:, 0], X[rows], y[rows], **asked)
     assert_identical(whole, tiled)
     assert whole.tests[0].beta_max > 0

@@ -14,11 +14,11 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from tiles import set_tiles
 
 import sfit
 from sfit.exceptions import SFITError
 from sfit.models import function_model
-from sfit.rows import _tiles
 
 pytest.importorskip("pyarrow")
 
@@ -28,7 +28,7 @@ TILE, N = 128, 800
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Seven tiles instead of one."""
-    monkeypatch.setattr(_tiles, "TILE_ROWS", TILE)
+    set_tiles(monkeypatch, TILE)
 
 
 def outcome(model, rows, **options):

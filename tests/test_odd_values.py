@@ -1,6 +1,6 @@
 """Every argument of every public callable meets every odd value.
 
-What belongs where is tested in `test_bad_input.py`, case by case. Here nothing is known of an
+What belongs where is tested in `test_bad_*.py`, case by case. Here nothing is known of an
 argument but its name, which is read from the signature: an argument that is added is tried as well.
 Either the call works, or it raises one error of sfit that names the argument.
 """

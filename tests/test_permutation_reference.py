@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference import permutation as slow
 from scipy import stats
+from tiles import set_tiles
 
 import sfit
 from sfit import _permutations
 from sfit._permutations import Rematchings
-from sfit.rows import _tiles
 
 B = 29
 SEED = 5
@@ -48,7 +48,7 @@ def answer(tables, base, y, *, loss, statistic, tile=None, free=None, block=None
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if tile is not None:
-            patch.setattr(_tiles, "TILE_ROWS", tile)
+            set_tiles(patch, tile)
         if free is not None:
             patch.setattr("sfit._permutation_test.FREE_ROWS", free)
             patch.setattr(_permutations, "BLOCK_ROWS", block)

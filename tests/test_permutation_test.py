@@ -10,12 +10,13 @@ import pytest
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from tiles import set_tiles
 
 import sfit
 from sfit._losses import LOSSES
 from sfit._multiplicity import adjust, smallest_threshold
 from sfit._permutation_test import PermutationStatistic
-from sfit.exceptions import ArgumentError
+from sfit.exceptions import ArgumentError, DataError
 
 NAMES = list("abcde")
 
@@ -87,7 +88,7 @@ def test_any_storage_and_any_workers_give_the_same_bits(
 ):
     """In memory, from Parquet, with one, two and four threads, and in other processes."""
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", tile_rows)
+    set_tiles(monkeypatch, tile_rows)
     model, train, X, y = classes
     rows = X.assign(part=np.where(X["a"] > 0, "high", "low"), y=y)
     rows[:600].to_parquet(tmp_path / "0.parquet", row_group_size=170)
@@ -122,7 +123,7 @@ def test_many_rows_are_shifted_within_blocks(regression, monkeypatch):
     def model(rows):
         return np.asarray(rows)[:, 0] + 0.1 * np.asarray(rows)[:, 1]
 
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 2_500)
+    set_tiles(monkeypatch, 2_500)
     options = {"test": "permutation", "reference": 0.0, "random_state": 0}
     one = sfit.feature_significance(model, X, y, **options)
     assert one.selected == ("a",)
@@ -139,7 +140,7 @@ def test_an_interrupted_run_resumes_to_the_same_bits(n, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
     y = X["a"] + rng.normal(size=n)
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", n // 20)
+    set_tiles(monkeypatch, n // 20)
     monkeypatch.setattr("sfit._permutation_test.RUNS_TOGETHER", 2)
     left = [10**9]
     asked = []
@@ -187,7 +188,7 @@ def test_a_checkpoint_stays_small(tmp_path, monkeypatch):
     model = LinearRegression().fit(X, y)
     sizes = []
     for tile_rows in (100, 2_000):
-        monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", tile_rows)
+        set_tiles(monkeypatch, tile_rows)
         path = tmp_path / f"{tile_rows}.sqlite"
         sfit.feature_significance(
             model, X, y, test="permutation", reference=0.0, random_state=0, checkpoint=path
@@ -253,7 +254,13 @@ def test_a_class_that_is_not_among_the_rows(classes):
     model, train, X, y = classes
     kept = y != 1
     X, y = X[kept], y[kept]
-    options = {"test": "permutation", "reference": train, "by": "class", "random_state": 0}
+    options = {
+        "test": "permutation",
+        "reference": train,
+        "by": "class",
+        "random_state": 0,
+        "fast": False,
+    }
     parts = sfit.feature_significance(model, X, y, **options)
     assert list(parts) == [0, 2]
     # Without class 1 the indicators of 0 and 2 are opposites, so found features are related to both.
@@ -318,7 +325,7 @@ def test_too_few_permutations_are_told(regression):
 
 def test_sorted_rows_are_told(monkeypatch):
     """Tiles of a sorted file hold little of the variance."""
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 100)
+    set_tiles(monkeypatch, 100)
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": np.sort(rng.normal(size=1_000))})
     y = X["a"] + 0.1 * rng.normal(size=1_000)
@@ -419,6 +426,47 @@ def test_one_row_and_few_rows():
             )
         assert result.tests[0].p_value > 0.05
         assert not result.selected
+
+
+def test_parts_that_miss_tiles(monkeypatch):
+    """Rows of a part in one tile only, and a single row of it in another."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300)})
+    y = X["a"] + 0.5 * rng.normal(size=300)
+    part = np.array(["first"] * 100 + ["second"] * 150 + ["first"] + ["third"] * 49)
+    options = {"test": "permutation", "reference": 0.0, "random_state": 0, "by": part}
+    model = LinearRegression().fit(X, y)
+    set_tiles(monkeypatch, 100)
+    parts = sfit.feature_significance(model, X, y, **options)
+    assert {label: result.selected for label, result in parts.items()} == dict.fromkeys(
+        ("first", "second", "third"), ("a",)
+    )
+    assert [result.tests[0].n for result in parts.values()] == [101, 150, 49]
+
+
+@pytest.mark.parametrize("unit", [1e-120, 1e-60, 1e60, 1e160])
+def test_outcomes_of_any_unit_or_a_clear_error(unit):
+    """Sums of products must neither overflow nor vanish: that would change the p-value."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=200)
+    y = a + rng.normal(size=200)
+    options = {"test": "permutation", "reference": 0.0, "random_state": 0}
+    expected = sfit.feature_significance(
+        lambda rows: np.asarray(rows)[:, 0], a[:, None], y, **options
+    )
+
+    def run():
+        return sfit.feature_significance(
+            lambda rows: np.asarray(rows)[:, 0] * unit, a[:, None], y * unit, **options
+        )
+
+    if 1e-100 < unit < 1e100:
+        found = run()
+        assert found.tests[0].p_value == expected.tests[0].p_value
+        assert found.tests[0].z == pytest.approx(expected.tests[0].z)
+        return
+    with pytest.raises(DataError, match="in another unit"):
+        run()
 
 
 def test_size_under_the_null(monkeypatch):

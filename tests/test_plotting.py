@@ -63,6 +63,18 @@ def labels(axis):
     return [label.get_text() for label in axis.get_ticklabels()]
 
 
+@pytest.fixture(scope="module")
+def permuted(rows):
+    return sfit.feature_significance(
+        sfit.simulate.interactions_mean,
+        *(part[:2_000] for part in rows),
+        test="permutation",
+        loss="squared_error",
+        max_order=2,
+        random_state=0,
+    )
+
+
 # --- importance -----------------------------------------------------------------------------
 
 
@@ -209,6 +221,63 @@ def test_pairs_over_one_of_their_own_are_not_over_the_others():
         model, X, model(X), max_order=2, beta=(0.01, 0.001), reference=0
     ).plot()
     assert display.axes_[1].get_title(loc="left") == "Order 2: pairs   (a | b: a added to b)"
+
+
+# --- the permutation test ---------------------------------------------------------------------
+
+
+def test_rises_are_drawn_with_their_intervals(permuted):
+    """The same picture, with the rise as estimate and words of its own."""
+    display = permuted.plot()
+    for tests, points, intervals in zip(
+        display.shown, display.points_, display.intervals_, strict=True
+    ):
+        np.testing.assert_allclose(points.get_offsets(), [(t.rise, y) for y, t in enumerate(tests)])
+        drawn = [segment[:, 0] for segment in intervals.get_segments()]
+        np.testing.assert_allclose(drawn, [(t.ci_low, t.ci_high) for t in tests])
+    assert [test.term for test in display.shown[0][:2]] == [("X3",), ("X1",)]
+    label = display.axes_[0].get_xlabel()
+    assert label == (
+        "rise of the mean loss when predictions come from other rows, with asymptotic interval"
+    )
+
+
+def test_pairs_of_a_permutation_test(permuted):
+    """Its own numbers, its own title."""
+    display = InteractionDisplay.from_result(permuted)
+    assert display.ax_.get_title(loc="left") == "Pairs: rise of the mean loss"
+    [(place, test)] = [(p, t) for p, t in display.shown.items() if t.significant]
+    assert test.term == ("X4", "X5")
+    assert display.numbers_[place].get_text() == f"{test.rise:.2g}"
+
+
+def test_parts_of_a_permutation_test(rows):
+    """Rises side by side."""
+    X, y = (part[:1_000] for part in rows)
+    parts = sfit.feature_significance(
+        sfit.simulate.interactions_mean,
+        X,
+        y,
+        test="permutation",
+        by=X["X6"] > 0,
+        loss="squared_error",
+        random_state=0,
+    )
+    display = parts.plot()
+    assert set(display.features[:2]) == {"X1", "X3"}
+    drawn = [points.get_offsets()[:, 0].tolist() for points in display.points_]
+    assert drawn == [[t.rise for t in tests] for _, tests in display.drawn()]
+    label = display.axes_[0].get_xlabel()
+    assert label.startswith("rise of the mean loss when predictions come from other rows")
+
+
+@pytest.mark.parametrize("display", [BetaCurveDisplay, SignificanceBetaDisplay])
+def test_plots_of_beta_refuse_a_permutation_test(permuted, display):
+    """It has no beta: the error names the argument, its test and the remedy."""
+    with pytest.raises(ArgumentError) as caught:
+        display.from_result(permuted)
+    for words in ("result", "permutation test", "result.plot()", "test='sign'"):
+        assert words in str(caught.value)
 
 
 # --- beta -----------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ pytest.importorskip("jinja2")
 
 from hostile import HOSTILE, hostile_result
 
-from sfit.report._describe import decimals_for, describe, percent
+from sfit._text import percent, share_text
+from sfit.report._describe import decimals_for, describe
 
 VOID = {"meta", "link", "br", "input"}
 
@@ -73,6 +74,19 @@ def parts(rows):
 
 
 @pytest.fixture(scope="module")
+def permuted(rows):
+    return sfit.feature_significance(
+        sfit.simulate.interactions_mean,
+        *(part[:2_000] for part in rows),
+        test="permutation",
+        loss="squared_error",
+        reference=rows[0][2_000:],
+        max_order=2,
+        random_state=0,
+    )
+
+
+@pytest.fixture(scope="module")
 def nothing():
     X = np.random.default_rng(0).normal(size=(100, 3))
     return sfit.feature_significance(lambda z: 0 * z[:, 0], X, X[:, 0])
@@ -90,7 +104,8 @@ def test_the_page_says_it_all(second, tmp_path):
     assert page.open == []
     text = page.text
     for words in (
-        "5 of 7 features are significant: X1, X2, X3, X4 and X5.",
+        "5 of 7 features significantly improve the typical row, alone or in a set: X1, X2, X3, X4 "
+        "and X5.",
         "The strongest is X1: revealed to the model alone, it lowers the loss on",
         "open: there is more to find",
         "absolute_error",
@@ -105,7 +120,7 @@ def test_the_page_says_it_all(second, tmp_path):
     ):
         assert words in text, words
     assert html.count("<svg ") == 3
-    assert len(re.findall(r'<th scope="row"', html)) == len(second.tests)
+    assert len(re.findall(r'<th scope="row"', html)) == 2 * len(second.tests)
 
 
 def test_nothing_comes_from_outside(second, parts):
@@ -237,7 +252,7 @@ def test_marks_have_tooltips(second):
     first = html[html.index("<svg ") : html.index("</svg>")]
     assert first.count("<title>") == len(second.tests)
     assert "rows improve, p = " in first
-    assert 'role="img" aria-label="Medians and intervals of the sets tested"' in first
+    assert 'role="img" aria-label="Median and interval of each set"' in first
     assert "style" not in first
 
 
@@ -247,7 +262,7 @@ def test_marks_have_tooltips(second):
 def test_findings_of_other_results(nothing, parts, rows):
     """Nothing found, parts, the rest given, refits: two sentences each."""
     first, second = describe(nothing)["finding"]
-    assert first == "None of 3 features is significant."
+    assert first == "None of 3 features significantly improves the typical row."
     assert "on 0 of 100 rows, and 59 would be needed." in second
     with pytest.warns(sfit.exceptions.SFITWarning, match="too few"):
         few = sfit.feature_significance(lambda Z: Z[:, 0], np.eye(4), np.eye(4)[0])
@@ -256,7 +271,7 @@ def test_findings_of_other_results(nothing, parts, rows):
     second = describe(nothing.at(correction="bonferroni"))["finding"][1]
     assert "on 0 of 100 rows, and its p-value of 1 is 1 after the correction." in second
     assert describe(parts)["finding"] == [
-        "X1 and X3 are significant in all 2 parts by part.",
+        "X1 and X3 significantly improve the typical row in all 2 parts by part.",
         "No feature is significant in only some of them.",
     ]
     X, y = rows
@@ -291,7 +306,7 @@ def test_parts_that_differ():
         model, frame, model(frame), by=group, always_on=["in_v"], reference=0
     )
     first, second = describe(parts)["finding"]
-    assert first.startswith("a is significant in all 2 parts")
+    assert first.startswith("a significantly improves the typical row in all 2 parts")
     assert second == "Significant in only some of them: b (v)."
     html = parts.to_html()
     assert html.count('class="label"') == 2
@@ -323,14 +338,14 @@ def test_caveats_are_those_that_apply(second, nothing, rows):
     model = sfit.simulate.interactions_mean
     few = caveats(sfit.feature_significance(model, X[:60], y[:60], reference=X))
     assert "60 rows are few: 37 of them must improve" in few
-    assert "reference" not in few
+    assert "taken from the test rows" not in few
     assert "taken from the test rows" in caveats(second)
     assert "without a correction" in caveats(second)
     assert "without a correction" not in caveats(second.at(correction="fdr_by"))
     assert "not proven interactions" in caveats(second)
     one = sfit.feature_significance(model, X, y, reference=X)
     assert "The gate after order 1 is open" in caveats(one)
-    assert "few" not in caveats(one) and "interactions" not in caveats(one)
+    assert "rows are few" not in caveats(one) and "interactions" not in caveats(one)
     constant = sfit.feature_significance(
         lambda frame: model(frame) + 0 * frame["c"].to_numpy(), X.assign(c=1.0), y
     )
@@ -354,7 +369,9 @@ def test_an_interval_that_holds_zero_is_explained():
     )
     [test] = [test for test in result.tests if test.term == ("x0",)]
     assert test.significant and test.ci_low <= 0
-    assert "interval that contains zero" in " ".join(describe(result)["caveats"])
+    [caveat] = [text for text in describe(result)["caveats"] if "disagree" in text]
+    assert "For 1 set the p-value and the interval disagree about zero" in caveat
+    assert "the test is one-sided" in caveat
 
 
 def test_every_order_is_read_with_its_own_beta(second, nothing, rows):
@@ -398,12 +415,188 @@ def test_beta_max_is_told_with_its_level(rows):
     assert told(again.at(alpha=0.05, correction="holm"))[0] == "0.05"
 
 
+# --- the permutation test ---------------------------------------------------------------------
+
+
+def keys(table):
+    return [column["key"] for column in table["columns"]]
+
+
+def test_a_permutation_test_is_told_in_its_own_words(permuted):
+    """Rise, z and resolution are explained; nothing is said of medians, beta or improved rows."""
+    said = describe(permuted)
+    first, second = said["finding"]
+    assert first.startswith("4 of 7 features are significantly related to the outcome, alone or in")
+    assert second.startswith("The strongest is X3: the mean loss rises by ")
+    assert "(asymptotic 95\N{NO-BREAK SPACE}% interval" in second
+    assert dict(said["figures"])["smallest p possible"] == "0.0005"
+    reading = dict(said["reading"])
+    assert {"Significant", "What is compared", "Rise and interval", "p-value", "z"} <= set(reading)
+    assert "No p-value can be below the resolution, 0.0005." in reading["p-value"]
+    assert "It is exact for any model and any data." in reading["p-value"]
+    assert "independent of the outcome" in reading["What is compared"]
+    settings = dict(said["settings"])
+    assert settings["Smallest p"] == "0.0005 (resolution)"
+    assert settings["Interval"] == "asymptotic, nominal coverage 0.9500"
+    assert settings["Seed"] == "0"
+    text = Page(permuted.to_html()).text
+    for words in ("median", "Median", "beta", "improve", "p = 0,", "p = 0:"):
+        assert words not in text, words
+    assert "Rise and interval of each set" in permuted.to_html()
+    assert permuted.to_html().count("<svg ") == 2
+
+
+def test_the_columns_are_those_of_the_test(permuted, second):
+    """Each test has its own columns, and both describe losses and rows; keys are of `table`."""
+    tests, effects = describe(permuted)["parts"][0]["tables"]
+    names = ["order", "term", "base", "rise", "ci_low", "ci_high", "p_value", "z", "significant"]
+    assert keys(tests) == names
+    assert set(names) <= set(permuted.table.columns)
+    assert keys(describe(second)["parts"][0]["tables"][0])[3:] == [
+        "statistic", "ci_low", "ci_high", "p_value", "n_positive", "share", "beta_max",
+        "significant",
+    ]  # fmt: skip
+    for result in (permuted, second):
+        _, effects = describe(result)["parts"][0]["tables"]
+        assert keys(effects)[3:] == [
+            "loss_base", "loss_full", "gain", "share_moved", "n_better", "n_worse",
+        ]  # fmt: skip
+        for row in effects["rows"]:
+            cells = {cell["key"]: cell["value"] for cell in row["cells"]}
+            term = next(c["text"] for c in row["cells"] if c["key"] == "term")
+            [test] = [one for one in result.tests if ", ".join(one.term) == term]
+            for name in keys(effects)[3:]:
+                assert float(cells[name]) == pytest.approx(getattr(test, name), rel=1e-5)
+
+
+def test_a_permutation_test_that_finds_nothing():
+    """The nearest miss is told by its p-value; a feature the model ignores has no z."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(150, 3)), rng.normal(size=150)
+    options = {"test": "permutation", "reference": 0, "random_state": 0}
+    result = sfit.feature_significance(lambda z: z[:, 0] * 0.1, X, y, **options)
+    said = describe(result)
+    assert said["finding"][0] == "None of 3 features is significantly related to the outcome."
+    p = result.tests[0].p_value
+    assert said["finding"][1] == (
+        f"The closest is x0: its p-value of {p:.3g} is not below alpha = 0.05."
+    )
+    near = describe(result.at(correction="bonferroni"))["finding"][1]
+    assert (
+        near
+        == f"The closest is x0: its p-value of {p:.3g} is {min(3 * p, 1):.3g} after the correction."
+    )
+    caveats = " ".join(said["caveats"])
+    assert "150 rows are few: the test misses weaker effects" in caveats
+    assert "For (x1) and (x2) the loss does not depend on the row" in caveats
+    cells = {c["key"]: c for c in said["parts"][0]["tables"][0]["rows"][-1]["cells"]}
+    assert (cells["z"]["text"], cells["z"]["value"]) == ("–", "")
+
+
+def test_a_reference_from_the_test_rows_is_not_called_exact(rows):
+    """Neither test is exact then, and the page says so."""
+    X, y = (part[:500] for part in rows)
+    for test, term in (("sign", "Rows improved"), ("permutation", "p-value")):
+        for reference, exact in ((None, False), (rows[0], True)):
+            result = sfit.feature_significance(
+                sfit.simulate.interactions_mean,
+                X,
+                y,
+                test=test,
+                reference="mean" if reference is None else reference,
+                random_state=0,
+            )
+            text = dict(describe(result)["reading"])[term]
+            assert ("It is exact for any model" in text) == exact
+            assert ("It is not exact here" in text) == (not exact)
+
+
+def test_a_p_value_and_an_interval_that_disagree_are_counted(permuted):
+    """Only the p-value decides; at another level the interval keeps that of the run."""
+    wrong = [replace(test, ci_low=-1.0) for test in permuted.tests if test.significant]
+    odd = replace(permuted, tests=(*wrong, *(t for t in permuted.tests if not t.significant)))
+    n = len(wrong) + sum(not t.significant and t.ci_low > 0 for t in permuted.tests)
+    words = f"or {n} sets the p-value and the interval disagree about zero"
+    [caveat] = [text for text in describe(odd)["caveats"] if "disagree" in text]
+    assert words in caveat and "only the p-value decides" in caveat
+    assert words in odd.summary()
+    assert "The interval is that of the run at alpha = 0.05" in odd.at(alpha=0.01).summary()
+    alpha = dict(describe(odd.at(alpha=0.01))["settings"])["alpha"]
+    assert alpha == "0.01 (intervals at alpha = 0.05)"
+
+
+def test_ties_that_are_dropped_are_told(rows):
+    """Every place that counts rows says of which; the rows tested are all rows."""
+    X, y = rows
+    clipped = X.assign(X3=X["X3"].clip(lower=1))
+    result = sfit.feature_significance(
+        sfit.simulate.interactions_mean,
+        clipped,
+        y,
+        test=sfit.SignTest(ties="drop"),
+        reference={"X3": 1.0},
+    )
+    said = describe(result)
+    assert "the typical row that they move" in said["finding"][0]
+    assert dict(said["figures"])["test rows"] == "10,000"
+    assert dict(said["settings"])["Ties"] == "dropped"
+    assert "among those whose prediction moves" in dict(said["reading"])["Rows improved"]
+    [test] = [test for test in result.tests if test.term == ("X3",)]
+    assert test.n < 3_000
+    assert f"{test.n_positive} of {test.n}" in result.summary()
+
+
+def test_gates_tell_mean_losses(second):
+    """The features found against all features, beside the verdict."""
+    [gate, *_] = second.gates
+    cells = describe(second)["parts"][0]["gates"][0]
+    assert (cells["loss_found"], cells["loss_full"]) == (
+        f"{gate.loss_found:.4g}",
+        f"{gate.loss_full:.4g}",
+    )
+    losses = f"Mean loss {gate.loss_found:.4g} with those found, {gate.loss_full:.4g} with all."
+    assert losses in second.summary()
+    assert cells["loss_found"] in second.to_markdown()
+
+
+def test_parts_of_a_permutation_test(rows):
+    """The overview speaks of relations, and draws rises."""
+    X, y = (part[:2_000] for part in rows)
+    by = np.where(X["X6"] > 0, "above", "below")
+    parts = sfit.feature_significance(
+        sfit.simulate.interactions_mean,
+        X,
+        y,
+        test="permutation",
+        loss="squared_error",
+        reference=rows[0][2_000:],
+        by=by,
+        random_state=0,
+    )
+    assert describe(parts)["finding"][0].endswith(
+        "are significantly related to the outcome in all 2 parts by part."
+    )
+    html = parts.to_html()
+    assert "rise of the mean loss when predictions come from other rows" in html
+    assert Page(html).open == []
+    assert "## part = above" in parts.to_markdown()
+
+
+def test_each_page_names_its_method(second, permuted, rows):
+    """The paper, the permutation test, or LOCO."""
+    X, y = rows
+    loco = sfit.loco_significance(LinearRegression(), X[:500], y[:500], X[500:900], y[500:900])
+    assert "Method: E. Horel and K. Giesecke" in Page(second.to_html()).text
+    assert "Method: a permutation test" in Page(permuted.to_html()).text
+    assert "Method: LOCO, J. Lei" in Page(loco.to_html()).text
+
+
 # --- numbers and words ------------------------------------------------------------------------
 
 
 def test_numbers_of_a_column_have_the_same_decimals(second):
     """So that they line up; a true minus sign."""
-    rows = describe(second)["parts"][0]["rows"]
+    rows = describe(second)["parts"][0]["tables"][0]["rows"]
     texts = [cell["text"] for row in rows for cell in row["cells"] if cell["key"] == "statistic"]
     decimals = {len(text.partition(".")[2]) for text in texts if "e" not in text}
     assert len(decimals) == 1
@@ -431,8 +624,11 @@ def test_per_cent_are_all_or_none_only_where_they_are():
     assert "coverage above 0.9999" in result.summary()
     some = [replace(result.tests[0], n_positive=count) for count in (0, 1, 2_000, 3_999, 4_000)]
     [part] = describe(replace(result, tests=tuple(some)))["parts"]
-    shares = [c["text"] for row in part["rows"] for c in row["cells"] if c["key"] == "share"]
+    listed = part["tables"][0]["rows"]
+    shares = [c["text"] for row in listed for c in row["cells"] if c["key"] == "share"]
     assert shares == ["0.0 %", "< 0.1 %", "50.0 %", "> 99.9 %", "100.0 %"]
+    whole = [share_text(share, decimals=0) for share in (0.0, 0.001, 0.5, 0.999, 1.0)]
+    assert whole == ["0%", "< 1%", "50%", "> 99%", "100%"]
 
 
 def test_p_values_that_end_a_float():
@@ -441,7 +637,7 @@ def test_p_values_that_end_a_float():
     X = rng.normal(size=(3_000, 2))
     result = sfit.feature_significance(lambda rows: rows[:, 0], X, X[:, 0], reference=0)
     assert result.tests[0].p_value == 0
-    [first, _] = describe(result)["parts"][0]["rows"]
+    [first, _] = describe(result)["parts"][0]["tables"][0]["rows"]
     assert {cell["key"]: cell["text"] for cell in first["cells"]}["p_value"] == "< 1e-300"
     assert "rows improve, p &lt; 1e-300: significant" in result.to_html()
     assert "< 1e-300" in result.to_markdown()
@@ -457,9 +653,11 @@ def test_markdown_has_the_table_and_escapes(second, parts, tmp_path):
     path = tmp_path / "report.md"
     text = second.to_markdown(path)
     assert path.read_text(encoding="utf-8") == text + "\n"
-    rows = [line for line in text.splitlines() if line.startswith("| ") and line.count("|") > 9]
-    assert len(rows) == len(second.tests) + 2
-    assert len({line.count("|") for line in rows}) == 1
+    tests, effects = text.partition("## Mean losses and rows")[::2]
+    for part in (tests, effects.partition("## ")[0]):
+        rows = [line for line in part.splitlines() if line.startswith("| ")]
+        assert len(rows) == len(second.tests) + 2
+        assert len({line.count("|") for line in rows}) == 1
     assert r"significant \*\*\*" in text
     hostile = hostile_result().to_markdown()
     assert "<script" not in hostile.replace(r"\<script", "")

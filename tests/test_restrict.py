@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import (
@@ -23,6 +23,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
+from tiles import set_tiles
 
 import sfit
 from sfit._contrast import Contrast, Reveal
@@ -198,7 +199,7 @@ def test_parts_and_several_tiles_count_the_same(monkeypatch):
     X, y = regression()
     labels = np.digitize(y, [-1, 1])
     model = HistGradientBoostingClassifier(max_iter=10).fit(X[:2_000], labels[:2_000])
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 700)
+    set_tiles(monkeypatch, 700)
     fast = sfit.feature_significance(model, X, labels, by="class", max_order=2, reference=0.0)
     slow = sfit.feature_significance(
         model, X, labels, by="class", max_order=2, reference=0.0, fast=False
@@ -218,7 +219,7 @@ LARGE = {
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_product_of_cells(name, monkeypatch):
     """More cells than a fourth of the rows: asked for where rows lie; of a forest, tree by tree."""
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 1_500)
+    set_tiles(monkeypatch, 1_500)
     X, y = sfit.simulate.interactions(6_000, random_state=0)
     X = X.round(1)  # rows of one cell come again in later tiles
     model = clone(LARGE[name])
@@ -470,6 +471,8 @@ def test_classifiers(classes):
     bias=st.booleans(),
     closing=st.booleans(),
 )
+# The bend is exactly at the reference, and the prediction there is 0: no rounding is small beside it.
+@example(seed=189, hidden=[], slope=0.0, bias=False, closing=True)
 def test_polylines_of_random_networks(seed, hidden, slope, bias, closing):
     """Any depth, leaky or not, with dead units, without biases, and with an activation at the end.
 

@@ -15,7 +15,7 @@ import sfit
 from sfit._document import sealed
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._result import SetTest
-from sfit._summary import listed, p_relation, p_text
+from sfit._text import listed, p_relation, p_text
 from sfit.exceptions import ArgumentError, DataError, SFITWarning
 from sfit.simulate import interactions, interactions_mean
 
@@ -220,7 +220,8 @@ def test_the_summary_says_what_was_done_and_found(result):
         "10,000",
         "fdr_by",
         "0.01, 0.001",
-        "5 of 7 features are significant: X1, X2, X3, X4 and X5.",
+        "5 of 7 features significantly improve the typical row, alone or in a set: "
+        "X1, X2, X3, X4 and X5.",
         "Gate after order 1",
         "open: there is more to find",
         "Gate after order 2",
@@ -257,9 +258,36 @@ def test_the_summary_counts_what_it_leaves_out():
     X = rng.normal(size=(200, 60))
     result = sfit.feature_significance(lambda z: z[:, 0], X, X[:, 0])
     assert "20 more sets of order 1" in result.summary()
-    assert "1 of 60 features is significant: x0." in result.summary()
+    assert "1 of 60 features significantly improves the typical row: x0." in result.summary()
     none = sfit.feature_significance(lambda z: 0 * z[:, 0], X, X[:, 0])
-    assert "None of 60 features is significant." in none.summary()
+    assert "None of 60 features significantly improves the typical row." in none.summary()
+
+
+def test_the_summary_of_a_permutation_test():
+    """Its own columns and words, the resolution among the facts, and never p = 0."""
+    X, y = interactions(2_000, random_state=0)
+    result = sfit.feature_significance(
+        interactions_mean, X[1_000:], y[1_000:], test="permutation", reference=X[:1_000],
+        random_state=0,
+    )  # fmt: skip
+    text = result.summary()
+    [head] = [line for line in text.splitlines() if line.startswith("order")]
+    assert head.split() == ["order", "set", "over", "rise", "interval", "p-value", "z", "moved"]
+    assert "Smallest p: 0.0005 (resolution)" in text
+    assert "Interval:   asymptotic, nominal coverage 0.9500" in text
+    assert "2 of 7 features are significantly related to the outcome: X1 and X3." in text
+    [line] = [line for line in text.splitlines() if line.startswith("    1  X1 ")]
+    first = result.tests[0]
+    assert line.split()[3] == f"{first.rise:.4g}"
+    assert line.split()[6:] == ["0.0005", f"{first.z:.4g}", "100%", "***"]
+    [ignored] = [line for line in text.splitlines() if line.startswith("    1  X6 ")]
+    assert ignored.split()[-3:] == ["1", "-", "0%"]
+    corrected = result.at(correction="holm").summary()
+    assert "adj. p" in corrected and "0.0035" in corrected
+    html = result._repr_html_()
+    for name in ("rise", "interval", "z", "moved"):
+        assert f"<th>{name}</th>" in html
+    assert "median" not in text and "beta" not in text and "p = 0." not in text
 
 
 def test_html_escapes_what_comes_from_the_user():

@@ -563,11 +563,10 @@ def test_reveal_shows_some_columns_and_freezes_the_others(seed, shown):
         )
 
 
-def test_tiles_are_runs_of_consecutive_rows(monkeypatch):
+def test_tiles_are_runs_of_consecutive_rows():
     """Cut and joined again, rows and outcomes are what they were."""
-    monkeypatch.setattr("sfit.rows._tiles.TILE_ROWS", 7)
     X, y = np.arange(40.0).reshape(20, 2), np.arange(20.0)
-    tiles = [t for run in HeldRows(X, y).tile_runs for t in run.tiles(None)]
+    tiles = [t for run in HeldRows(X, y, tile_rows=7).tile_runs for t in run.tiles(None)]
     assert [len(tile) for tile in tiles] == [7, 7, 6]
     assert [tile.number(0) for tile in tiles] == [0, 7, 14]
     np.testing.assert_array_equal(np.concatenate([tile.X for tile in tiles]), X)

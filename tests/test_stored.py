@@ -10,12 +10,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tiles import set_tiles
 
 import sfit
 from sfit.exceptions import ArgumentError, DataError
-from sfit.rows import _tiles
-from sfit.rows._store import open_store
-from sfit.rows._stored_rows import StoredRows, raw_tiles
+from sfit.rows import Tile
+from sfit.rows._stored import StoredRows, open_store, raw_tiles
 
 pa = pytest.importorskip("pyarrow")
 ds = pytest.importorskip("pyarrow.dataset")
@@ -33,7 +33,7 @@ TILE = 512
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Ten tiles instead of one."""
-    monkeypatch.setattr(_tiles, "TILE_ROWS", TILE)
+    set_tiles(monkeypatch, TILE)
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +214,7 @@ def test_only_the_columns_that_are_needed_are_read(frame, models, tmp_path):
 def test_tiles_are_cut_alike_wherever_reading_starts(frame, tmp_path):
     """Tile runs cover all tiles once, and a tile holds its rows, whole or chosen."""
     store = open_store(write(frame, tmp_path, "several files"))
-    whole = [table for _, table in raw_tiles(store, ["a"])]
+    whole = [table for _, table in raw_tiles(store, ["a"], tile_rows=TILE)]
     assert [len(table) for table in whole] == [TILE] * 9 + [5_000 - 9 * TILE]
     chosen = np.sort(np.random.default_rng(0).permutation(5_000)[:2_100])
 
@@ -223,11 +223,11 @@ def test_tiles_are_cut_alike_wherever_reading_starts(frame, tmp_path):
 
         def __call__(self, index, table, first, numbers):
             values = table.get_column("a").to_numpy()
-            return _tiles.Tile(index, values, values, None, numbers)
+            return Tile(index, values, values, None, numbers, first)
 
     for numbers in (None, chosen):
         n = 5_000 if numbers is None else len(numbers)
-        rows = StoredRows(store, Plain(), n, chosen=numbers)
+        rows = StoredRows(store, Plain(), n, chosen=numbers, tile_rows=TILE)
         assert [k for s in rows.tile_runs for k in s.tile_range] == list(range(-(-n // TILE)))
         tiles = [tile for run in rows.tile_runs for tile in run.tiles(rows.shared)]
         expected = frame["a"].to_numpy()[slice(None) if numbers is None else numbers]

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tiles import set_tiles
 
 import sfit
 from sfit.exceptions import DataError, SFITError
 from sfit.models import function_model
-from sfit.rows import _tiles
 from sfit.sample import prepare
 
 pa = pytest.importorskip("pyarrow")
@@ -66,7 +66,7 @@ LAYOUTS = [[(0, N, N)], [(0, N, 30)], [(0, 90, 40), (90, 91, 1), (91, N, 70)]]
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """Four tiles instead of one."""
-    monkeypatch.setattr(_tiles, "TILE_ROWS", TILE)
+    set_tiles(monkeypatch, TILE)
 
 
 def column(kind, missing, rng):
@@ -235,7 +235,7 @@ def test_frames_that_cannot_be_put_together_are_refused():
 def test_as_many_words_as_in_memory(tmp_path, monkeypatch):
     """A column of words that are all different, more of them than ten thousand."""
     n = 12_000
-    monkeypatch.setattr(_tiles, "TILE_ROWS", 4_096)
+    set_tiles(monkeypatch, 4_096)
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"s": [f"word {k}" for k in rng.permutation(n)], "a": rng.normal(size=n)})
     rows["y"] = rng.normal(size=n)

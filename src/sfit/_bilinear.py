@@ -78,7 +78,8 @@ PRODUCTS: dict[str, Callable[[Array, Array], Products]] = {
 
 def columns(values: Array) -> Array:
     """Outcomes or predictions as doubles with one column per output."""
-    return np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+    values = np.asarray(values, dtype=np.float64)
+    return values[:, None] if values.ndim == 1 else values
 
 
 def indicators(y: Array, n_classes: int) -> Array:

@@ -350,6 +350,7 @@ def report(
         "test": statistic.name,
         "loss": sample.loss.name,
         "beta": design.betas if isinstance(request.test, SignTest) else (),
+        "ties": getattr(statistic, "ties", None),
         "interval": statistic.interval,
         "reference": describe_reference(sample.asked["reference"]),
         "reference_origin": features.origin,
@@ -361,8 +362,10 @@ def report(
     }
     given = design.rest or bool(design.given)
     results, run = [], session.run()
-    for (tests, gates), evidence in outcomes:
+    for n_rows, ((tests, gates), evidence) in zip(sample.rows.sizes(), outcomes, strict=True):
         n = evidence[0].n
+        # Tests that drop ties count different numbers of rows: report a coverage that all have.
+        coverage = min(statistic.coverage(one.n) for one in evidence)
         few, stuck = statistic.too_few(n), statistic.caveats(evidence, sample.loss.name)
         session.warn(*stuck)
         results.append(
@@ -370,7 +373,7 @@ def report(
                 tests=tuple(tests),
                 gates=tuple(gates),
                 feature_names=features.named(design.tested),
-                settings=Settings(**settings, coverage=statistic.coverage(n)),
+                settings=Settings(**settings, n_rows=n_rows, coverage=coverage),
                 caveats=(*general, *few, *stuck, *statistic.diagnose(tests, gates, given)),
                 beta_choice=choice,
                 run=run,

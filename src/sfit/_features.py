@@ -15,7 +15,7 @@ from sfit._arguments import is_iterable, shown
 from sfit._contrast import Term
 from sfit.exceptions import ArgumentError
 from sfit.rows import Table, column_of, column_values, identity, is_one_value
-from sfit.rows._ranges import is_one_number
+from sfit.rows._survey import is_one_number
 
 Array = npt.NDArray[Any]
 
@@ -54,17 +54,21 @@ class Features:
 
     def background(self, columns: Sequence[int]) -> Table:
         """The background rows of a side that reveals `columns`: one, if all would be the same."""
-        return self.reference if self._varying.difference(columns) else self.reference[:1]
+        n_shown = sum(column in self._varying for column in columns)
+        one = self.reference.shape[0] > 1 and n_shown == len(self._varying)
+        return self.reference[:1] if one else self.reference
 
     @cached_property
     def _varying(self) -> frozenset[int]:
         """Masked-space columns in which background rows differ."""
-        n_rows, n_columns = self.reference.shape
-        if n_rows == 1:
+        rows = self.reference
+        if rows.shape[0] == 1:
             return frozenset()
-        return frozenset(
-            c for c in range(n_columns) if not is_one_value(column_of(self.reference, c))
-        )
+        if isinstance(rows, np.ndarray) and rows.dtype != object:
+            bits = np.ascontiguousarray(rows).view(f"i{rows.itemsize}")
+            return frozenset(np.flatnonzero((bits != bits[0]).any(axis=0)).tolist())
+        columns = range(rows.shape[1])
+        return frozenset(c for c in columns if not is_one_value(column_of(rows, c)))
 
     @cached_property
     def everything(self) -> Term:

@@ -213,12 +213,14 @@ def _result(
     decided = decide(full.features, statistic, compared, request.correction)
     settings = Settings(
         test="LOCO (Lei et al.)",
+        n_rows=len(full.rows),
         loss=full.loss.name,
         alpha=request.alpha,
         beta=(0.0,),
         max_order=1,
         correction=request.correction,
         interval=statistic.interval,
+        ties=statistic.ties,
         coverage=statistic.coverage(len(full.rows)),
         reference="none",
         reference_origin=REFITS,

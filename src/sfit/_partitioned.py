@@ -12,7 +12,7 @@ import pandas as pd
 from sfit._document import blame_document, brief, read, write
 from sfit._reported import Reported
 from sfit._result import SFITResult
-from sfit._summary import printable
+from sfit._text import printable
 
 
 @dataclass(frozen=True)

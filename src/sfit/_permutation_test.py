@@ -30,6 +30,7 @@ from sfit._permutations import FREE_ROWS, TERMS_TOGETHER, ProductSums, Rematchin
 from sfit._rise import Rise, is_sampled, rise
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
 from sfit._statistic import Scored, consecutive_rounds
+from sfit.exceptions import DataError
 
 Array = npt.NDArray[Any]
 
@@ -40,6 +41,9 @@ RUNS_TOGETHER = 8
 
 TIE = 1e-10
 """Sums that differ by less than this share of their standard deviation count as equal."""
+
+ROUNDING = 1e-10
+"""A standard deviation below this share of the mean is rounding, not spread."""
 
 SORTED_SHARE = 0.9
 """If less of the variance lies within tiles, the rows are sorted and the test loses power."""
@@ -213,7 +217,9 @@ class PermutationStatistic:
             part = one.question.part
             if part not in of_part:
                 of_part[part] = self._part(one)
-            tally, scores = of_part[part].tally(one)
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                tally, scores = of_part[part].tally(one)
+            _check_unit(tally)
             if scores is None:
                 tallies[one.position] = tally
                 continue
@@ -484,12 +490,13 @@ class _Part:
         size = self.rematchings.size
         n_components = 1 if self.statistic.statistic == "loss" else 2
         none = np.zeros((n_components, size))
-        moments = _moments(self.y, g)
+        is_ignored = len(g) < 2 or bool((g == g[0]).all()) or one.is_ignored()
+        moments = _moments(self.y, np.broadcast_to(g[:1], g.shape) if is_ignored else g)
         log_group = self.rematchings.log_group
         tally = PermutationTally(effects, none, none[:, 0], np.zeros(4), moments, log_group)
         if len(g) < 2:
             return tally, None
-        if (g == g[0]).all() or one.is_ignored():
+        if is_ignored:
             # Nothing to re-match. All features that the model ignores share these figures.
             key = g[0].tobytes()
             if key not in self.of_constants:
@@ -503,10 +510,7 @@ class _Part:
                 sums=sums[None], variance=np.array([np.square(sums).mean()])
             ), None
         scores = _by_identity(self.prediction_scores(g), _centred)
-        variance = [
-            float((np.square(u).sum(axis=0) * np.square(v).sum(axis=0)).sum() / (len(g) - 1))
-            for u, v in zip(self.products.outcomes, scores, strict=True)
-        ]
+        variance = [_variance(u, v) for u, v in zip(self.products.outcomes, scores, strict=True)]
         return tally._replace(variance=np.array(variance)), scores
 
     @property
@@ -547,6 +551,25 @@ def _centred(scores: Array) -> Array:
     return scores - scores.mean(axis=0)
 
 
+def _variance(u: Array, v: Array) -> float:
+    """Variance over all permutations of the sum of products of centred scores."""
+    of_outcomes, of_predictions = (np.square(scores).sum(axis=0) for scores in (u, v))
+    variance = float((of_outcomes * of_predictions).sum() / (len(u) - 1))
+    # A product that vanishes though neither factor does must not pass for "no spread".
+    vanishes = variance == 0 and (u.any(axis=0) & v.any(axis=0)).any()
+    return np.nan if vanishes else variance
+
+
+def _check_unit(tally: PermutationTally) -> None:
+    """Refuse numbers whose squares a float cannot hold: the p-value would be wrong."""
+    if not (np.isfinite(tally.variance).all() and np.isfinite(tally.rise).all()):
+        raise DataError(
+            "the outcomes or the predictions are too large or too small: a float cannot hold the "
+            "squares of their distances from the mean. Express y, and the model's predictions, in "
+            "another unit."
+        )
+
+
 def _by_identity(arrays: Sequence[Array], change: Any) -> list[Array]:
     """Change arrays; those that are one object stay one object."""
     changed = {id(array): change(array) for array in arrays}
@@ -569,7 +592,9 @@ def _share_within(moments: Array) -> float:
     for mean, squares in ((moments[:, 1], moments[:, 2]), (moments[:, 3], moments[:, 4])):
         within = float(squares.sum())
         between = float(n @ np.square(mean - n @ mean / n.sum())) if n.sum() else 0.0
-        shares.append(within / (within + between) if between > 0 else 1.0)
+        # What rounding makes of a constant has no spread.
+        spread = within + between > n.sum() * np.square(ROUNDING * mean).max(initial=0.0)
+        shares.append(within / (within + between) if spread else 1.0)
     return min(shares)
 
 

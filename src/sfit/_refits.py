@@ -33,7 +33,7 @@ from sfit.rows import (
     select_columns,
     to_native,
 )
-from sfit.rows._store import open_store
+from sfit.rows._stored import open_store
 from sfit.sample import Sample, prepare
 
 Array = npt.NDArray[Any]

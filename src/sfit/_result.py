@@ -34,6 +34,8 @@ class Settings:
     """The arguments of the test, as far as they can be stored as text and numbers."""
 
     test: str
+    n_rows: int
+    """Number of held-out rows; under ``ties="drop"`` a test counts only some of them."""
     loss: str
     alpha: float
     beta: tuple[float, ...]
@@ -50,6 +52,8 @@ class Settings:
     n_partners: int | None
     exhaustive: bool
     strict: bool
+    ties: str | None = None
+    """What the sign test does with rows whose prediction does not move; None: another test."""
     seed: int | None = None
     """Seed of permutations and background rows; None if nothing was drawn."""
     planned_alpha: float | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -62,8 +63,8 @@ class PermutationSetTest(Effects):
 
     @property
     def strength(self) -> float:
-        """Ranks sets with equal p-values."""
-        return self.z
+        """Ranks sets with equal p-values; a set that the model ignores has no z and comes last."""
+        return -math.inf if math.isnan(self.z) else self.z
 
 
 AnySetTest = SetTest | PermutationSetTest

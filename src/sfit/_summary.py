@@ -3,83 +3,25 @@
 from __future__ import annotations
 
 import html
-import math
-import unicodedata
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sfit._set_tests import AnySetTest, PermutationSetTest
+from sfit._set_tests import AnySetTest, GateTest
+from sfit._text import listed, number, p_relation, p_text, printable, stars
+from sfit._words import Words, at_level, resolution, words_of
 
 if TYPE_CHECKING:
-    from sfit._result import Settings, SFITResult
+    from sfit._result import SFITResult
 
 MOST_ROWS = 40
 """Sets per order that a summary lists; it counts the others."""
-
-SMALLEST_P = 1e-300
-"""A smaller p-value is printed as a bound: floats underflow soon after, and no p-value is 0."""
 
 escaped = html.escape
 
 _LEFT = (1, 2)
 
 
-def stars(p: float) -> str:
-    """The usual marks: three stars below 0.001, two below 0.01, one below 0.05."""
-    return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
-
-
-def number(value: float) -> str:
-    """Four significant digits; a dash for NaN."""
-    return "-" if math.isnan(value) else f"{value:.4g}"
-
-
-def p_text(p: float) -> str:
-    """A p-value in three significant digits, or its upper bound."""
-    return f"{p:.3g}" if p >= SMALLEST_P else f"< {SMALLEST_P:.0e}"
-
-
-def p_relation(p: float) -> str:
-    """A p-value for a sentence: p = 0.0123, or p < 1e-300."""
-    return f"p = {p_text(p)}" if p >= SMALLEST_P else f"p {p_text(p)}"
-
-
-def printable(name: Any) -> str:
-    """Text on one line, without control codes that act on a terminal or reverse the text beside it.
-
-    Zero-width joiners stay, because some scripts need them; other spaces become plain spaces; other
-    unprintable characters are escaped.
-    """
-    text = str(name)
-    return (
-        text if text.isascii() and text.isprintable() else "".join(map(_printable_character, text))
-    )
-
-
-def _printable_character(sign: str) -> str:
-    if sign.isprintable() or sign in "\u200c\u200d":
-        return sign
-    return " " if unicodedata.category(sign) == "Zs" else ascii(sign)[1:-1]
-
-
-def shortened(text: str, longest: int, mark: str = "…") -> str:
-    """The beginning and the end of a long text, because names often differ at their end only."""
-    if len(text) <= longest:
-        return text
-    half = max(1, (longest - len(mark)) // 2)
-    return f"{text[:half]}{mark}{text[-half:]}"
-
-
-def listed(names: Sequence[str], most: int = 6) -> str:
-    """Names for a sentence: a, b and c; those beyond `most` are counted."""
-    names = [printable(name) for name in names]
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
-
-
 def by_order(result: SFITResult) -> list[list[AnySetTest]]:
-    """The sets of each order: significant ones first, then by falling statistic."""
+    """The sets of each order: significant ones first, then by falling estimate."""
     return [
         sorted(
             (test for test in result.tests if test.order == order),
@@ -89,39 +31,57 @@ def by_order(result: SFITResult) -> list[list[AnySetTest]]:
     ]
 
 
-def headline(result: SFITResult) -> str:
+def headline(result: SFITResult, max_names: int = 8) -> str:
     """The finding in one sentence."""
-    selected = result.selected
-    n_tested = len(result.feature_names)
+    selected, n_tested = result.selected, len(result.feature_names)
+    one, several = words_of(result).verdict
+    noun = "feature" if n_tested == 1 else "features"
     if not selected:
-        return f"None of {n_tested} features is significant."
-    verb = "is" if len(selected) == 1 else "are"
-    return f"{len(selected)} of {n_tested} features {verb} significant: {listed(selected, 8)}."
+        return f"None of {n_tested} {noun} {one}."
+    verdict = one if len(selected) == 1 else several
+    together = any(test.significant and test.order > 1 for test in result.tests)
+    how = ", alone or in a set" if together else ""
+    names = listed(selected, max_names)
+    return f"{len(selected)} of {n_tested} {noun} {verdict}{how}: {names}."
 
 
 def facts(result: SFITResult) -> list[tuple[str, str]]:
     """The settings, as pairs of label and text."""
     s = result.settings
-    n = result.tests[0].n if result.tests else 0
+    words, level = words_of(result), at_level(s)
     betas = ", ".join(number(beta) for beta in dict.fromkeys(s.beta))
-    level = at_level(s)
+    smallest_p = resolution([result])
     return [
         ("Test", s.test),
-        ("Rows", f"{n:,}"),
+        ("Rows", f"{s.n_rows:,}"),
         ("Loss", printable(s.loss)),
-        ("alpha", number(s.alpha) + (f" (beta_max{level})" if level else "")),
+        ("alpha", number(s.alpha) + (f" ({words.kept_level}{level})" if level else "")),
         *([("beta", betas)] if betas else []),
+        *([("Ties", "dropped")] if s.ties == "drop" else []),
+        *([("Smallest p", f"{smallest_p} (resolution)")] if smallest_p else []),
         *([("Seed", str(s.seed))] if s.seed is not None else []),
         ("Correction", s.correction or "none"),
-        ("Interval", f"{s.interval}, coverage {_coverage_text(s.coverage)}"),
+        ("Interval", f"{s.interval}, {words.coverage} {_coverage_text(s.coverage)}"),
         ("Reference", printable(s.reference + ("" if s.averaged else f" ({s.reference_origin})"))),
-        *([] if s.seed is None else [("Seed", str(s.seed))]),
     ]
 
 
 def notes(result: SFITResult) -> list[str]:
     """The caveats, one line each."""
-    return [f"Note: {printable(caveat)}" for caveat in result.caveats]
+    return [f"Note: {printable(caveat)}" for caveat in (*result.caveats, *contradictions(result))]
+
+
+def contradictions(result: SFITResult) -> list[str]:
+    """A caveat that counts the sets whose p-value and interval disagree, if there are any."""
+    n = sum(test.significant != (test.ci_low > 0) for test in result.tests)
+    if not n:
+        return []
+    sets, level = "1 set" if n == 1 else f"{n:,} sets", at_level(result.settings)
+    kept = f". The interval is that of the run{level}" if level else ""
+    return [
+        f"for {sets} the p-value and the interval disagree about zero: "
+        f"{words_of(result).contradiction}{kept}."
+    ]
 
 
 def _coverage_text(coverage: float) -> str:
@@ -129,17 +89,15 @@ def _coverage_text(coverage: float) -> str:
     return "above 0.9999" if 0.99995 <= coverage < 1 else f"{coverage:.4f}"
 
 
-def at_level(settings: Settings) -> str:
-    """The level of `beta_max` in words, if it differs from that of the decisions."""
-    return "" if settings.planned_alpha is None else f" at alpha = {number(settings.run_alpha)}"
-
-
 def gate_lines(result: SFITResult) -> list[str]:
     """One line per gate, and one on an unexplained remainder."""
     lines = []
     for gate in result.gates:
         state = "open: there is more to find" if gate.is_open else "closed"
-        lines.append(f"Gate after order {gate.after_order}: {p_relation(gate.p_value)}, {state}.")
+        lines.append(
+            f"Gate after order {gate.after_order}: {p_relation(gate.p_value)}, {state}. "
+            f"{_gate_losses(gate)}"
+        )
     last = result.gates[-1] if result.gates else None
     nothing_new = last is not None and not result.significant.get(last.after_order)
     if last is not None and last.is_open and nothing_new:
@@ -150,21 +108,20 @@ def gate_lines(result: SFITResult) -> list[str]:
     return lines
 
 
+def _gate_losses(gate: GateTest) -> str:
+    found = "those found" if gate.found else "none"
+    return f"Mean loss {number(gate.loss_found)} with {found}, {number(gate.loss_full)} with all."
+
+
 def columns(result: SFITResult) -> tuple[str, ...]:
     """The column headings of the table."""
-    p = "adj. p" if result.settings.correction else "p-value"
-    if result.is_permutation:
-        return ("order", "set", "over", "rise", "interval", p, "z", "moved", "")
-    return ("order", "set", "over", "median", "interval", p, "n+", "beta_max", "")
+    p, words = "adj. p" if result.settings.correction else "p-value", words_of(result)
+    own = (column.title for column in words.brief)
+    return ("order", "set", "over", words.estimate, "interval", p, *own, "")
 
 
-def cells(test: AnySetTest) -> tuple[str, ...]:
+def cells(test: AnySetTest, words: Words) -> tuple[str, ...]:
     """One set as a row of the table."""
-    own = (
-        (number(test.z), f"{test.share_moved:.0%}")
-        if isinstance(test, PermutationSetTest)
-        else (str(test.n_positive), number(test.beta_max))
-    )
     return (
         str(test.order),
         ", ".join(map(printable, test.term)),
@@ -172,7 +129,7 @@ def cells(test: AnySetTest) -> tuple[str, ...]:
         number(test.estimate),
         f"[{number(test.ci_low)}, {number(test.ci_high)}]",
         p_text(test.p_adjusted),
-        *own,
+        *(column.text(test) for column in words.brief),
         (stars(test.p_adjusted) or ".") if test.significant else "",
     )
 
@@ -191,7 +148,8 @@ def first_sets(result: SFITResult) -> tuple[list[AnySetTest], list[str]]:
 def as_text(result: SFITResult) -> str:
     """The whole result for a terminal, laid out as statsmodels does."""
     tests, left_out = first_sets(result)
-    rows = [columns(result), *(cells(test) for test in tests)]
+    words = words_of(result)
+    rows = [columns(result), *(cells(test, words) for test in tests)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(
@@ -228,9 +186,10 @@ def as_text(result: SFITResult) -> str:
 def as_html(result: SFITResult) -> str:
     """The table for a notebook; all text from the user is escaped."""
     tests, left_out = first_sets(result)
+    words = words_of(result)
     header = "".join(f"<th>{escaped(name)}</th>" for name in columns(result))
     rows = "".join(
-        "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in cells(test)) + "</tr>"
+        "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in cells(test, words)) + "</tr>"
         for test in tests
     )
     below = [*left_out, *gate_lines(result), *notes(result)]

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from sfit._arguments import as_seed, check_flag, check_level, warn_of_order
+from sfit._average import Average
 from sfit._feature_significance import feature_significance
 from sfit._features import positions_of
 from sfit.exceptions import ArgumentError, DataError, ModelError
@@ -32,7 +33,7 @@ __all__ = ["SFITSelector"]
 
 
 class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
-    r"""Keep the features that a model significantly uses.
+    r"""Keep the features that are significant in a fitted model.
 
     A clone of the estimator is fitted on a part of the rows and tested on the rest; a prefit model
     is tested on all rows. Features that are significant at any order are kept. `transform` follows
@@ -48,17 +49,20 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Whether the estimator is already fitted, on other rows.
     test_size : float, default=0.5
         Share of the rows to test on.
+    test : {"permutation", "sign"}, PermutationTest or SignTest, default="permutation"
+        The permutation test keeps features that are related to the outcome, the sign test those
+        that improve the typical row.
     loss, alpha, beta, max_order, correction : as in `feature_significance`
-        How the test decides.
-    reference : str, number, mapping, row or data set, optional
-        As in `feature_significance`; by default the means of the rows that the clone was fitted on
-        (of all rows for a prefit model).
+        How the test decides; only the sign test has a beta.
+    reference : str, number, mapping, row, data set or Average, optional
+        As in `feature_significance`; by default an `Average` over the rows that the clone was
+        fitted on. A prefit model has no such rows: then the default is the means of all rows.
     groups, partners, n_partners, strict : as in `feature_significance`
         Which sets are tested.
     n_jobs : int, optional
         Number of joblib workers for the test.
     random_state : int, optional
-        Seed of the split of the rows, and of ``beta="auto"``.
+        Seed of the split of the rows, of the background rows, and of the test.
 
     Attributes
     ----------
@@ -95,9 +99,10 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         *,
         prefit: bool = False,
         test_size: float = 0.5,
+        test: Any = "permutation",
         loss: Any = "auto",
         alpha: float = 0.05,
-        beta: Any = 0.01,
+        beta: Any = None,
         max_order: int = 1,
         correction: str | None = None,
         reference: Any = None,
@@ -111,6 +116,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.prefit = prefit
         self.test_size = test_size
+        self.test = test
         self.loss = loss
         self.alpha = alpha
         self.beta = beta
@@ -175,10 +181,11 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                     f"rows: {type(error).__name__}: {error}"
                 ) from error
             tested = (_safe_indexing(X, held_out), _safe_indexing(y, held_out))
-            reference = X_fit if reference is None else reference
+            reference = Average(X_fit) if reference is None else reference
         self.result_ = feature_significance(
             self.estimator_,
             *tested,
+            test=self.test,
             loss=self.loss,
             alpha=self.alpha,
             beta=self.beta,

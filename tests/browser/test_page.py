@@ -64,6 +64,9 @@ def files(tmp_path_factory):
         "pairs": sfit.feature_significance(mean, X, y, max_order=2, beta=(0.01, 0.001)),
         "parts": sfit.feature_significance(mean, X, y, by=np.where(X["X6"] > 0, "up", "down")),
         "hostile": hostile_result(),
+        "permuted": sfit.feature_significance(
+            mean, X, y, test="permutation", loss="squared_error", random_state=0, max_order=2
+        ),
         "nothing": sfit.feature_significance(lambda z: 0 * z[:, 0], X.to_numpy()[:99], y[:99]),
     }
     for name, result in results.items():
@@ -120,7 +123,7 @@ def opened(browser, files):
 
 
 def header(page, key):
-    return page.locator(f"table.sets th[data-key={key}]")
+    return page.locator(f"table.sets th[data-key={key}]").first
 
 
 def test_sort(opened):
@@ -153,16 +156,16 @@ def test_filter(opened, files):
     with opened("pairs") as view:
         page, status = view.page, view.page.locator(".status").first
         assert status.text_content() == f"{len(result.tests)} of {len(result.tests)} sets"
-        page.get_by_label("Filter").fill("x5")
+        page.get_by_label("Filter").first.fill("x5")
         expected = [", ".join(t.term) for t in result.tests if "X5" in t.term]
         assert sorted(view.column("term")) == sorted(expected)
         assert status.text_content() == f"{len(expected)} of {len(result.tests)} sets"
-        page.get_by_label("significant only").check()
+        page.get_by_label("significant only").first.check()
         found = [", ".join(t.term) for t in result.tests if "X5" in t.term and t.significant]
         assert view.column("term") == found
-        page.get_by_label("Filter").fill("no such name")
+        page.get_by_label("Filter").first.fill("no such name")
         assert view.column("term") == []
-        page.get_by_label("Filter").fill("")
+        page.get_by_label("Filter").first.fill("")
         assert set(view.column("significant")) == {"1"}
 
 
@@ -171,8 +174,8 @@ def test_copy_as_csv(opened, files):
     permissions = ["clipboard-read", "clipboard-write"]
     with opened("hostile", permissions=permissions) as view:
         page = view.page
-        page.get_by_label("Filter").fill("(")
-        page.get_by_role("button", name="Copy as CSV").click()
+        page.get_by_label("Filter").first.fill("(")
+        page.get_by_role("button", name="Copy as CSV").first.click()
         page.get_by_text("rows copied").wait_for()
         copied = page.evaluate("navigator.clipboard.readText()")
         shown = view.column("term")
@@ -199,7 +202,7 @@ def test_copy_without_permission(opened):
         view.page.evaluate(
             "() => { navigator.clipboard.writeText = () => Promise.reject(new Error('closed')); }"
         )
-        view.page.get_by_role("button", name="Copy as CSV").click()
+        view.page.get_by_role("button", name="Copy as CSV").first.click()
         view.page.get_by_text("rows copied").wait_for()
 
 
@@ -282,7 +285,7 @@ def test_the_policy_stops_what_escaping_would_miss(browser, files, tmp_path, ser
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["pairs", "parts", "hostile", "nothing"])
+@pytest.mark.parametrize("name", ["pairs", "permuted", "parts", "hostile", "nothing"])
 def test_axe_finds_nothing(opened, name, scheme):
     """No accessibility rule of axe-core is broken, in either theme."""
     axe = pytest.importorskip("axe_playwright_python.base").AXE_SCRIPT
@@ -348,8 +351,8 @@ def test_without_scripts(opened, files):
     """The page is complete; controls that would do nothing are not there."""
     with opened("pairs", java_script_enabled=False) as view:
         page = view.page
-        assert page.locator("table.sets tbody tr").count() == len(files[1]["pairs"].tests)
-        assert page.locator(".tools").is_hidden() and page.locator("#theme").is_hidden()
+        assert page.locator("table.sets tbody tr").count() == 2 * len(files[1]["pairs"].tests)
+        assert page.locator(".tools").first.is_hidden() and page.locator("#theme").is_hidden()
         assert page.locator("svg .tip title").count() > 0
 
 
@@ -365,7 +368,7 @@ def test_print_to_pdf(opened, browser):
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == (
             "rgb(255, 255, 255)"
         )
-        assert page.locator(".tools").is_hidden() and page.locator("#theme").is_hidden()
+        assert page.locator(".tools").first.is_hidden() and page.locator("#theme").is_hidden()
         overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert page.evaluate(overflow) <= 0
         assert header(page, "statistic").inner_text() == "Median"
@@ -374,7 +377,7 @@ def test_print_to_pdf(opened, browser):
         assert page.locator(".scroll").first.evaluate(inside)
 
 
-@pytest.mark.parametrize("name", ["pairs", "parts", "hostile"])
+@pytest.mark.parametrize("name", ["pairs", "permuted", "parts", "hostile"])
 @pytest.mark.parametrize("width", [360, 1200])
 def test_nothing_overflows(opened, name, width):
     """On a phone and on a desk: the page itself never scrolls sideways."""
@@ -382,3 +385,41 @@ def test_nothing_overflows(opened, name, width):
         view.page.set_viewport_size({"width": width, "height": 800})
         overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert view.page.evaluate(overflow) <= 0
+
+
+@pytest.mark.parametrize("name", ["pairs", "permuted", "parts", "hostile", "nothing"])
+@pytest.mark.parametrize("width", [700, 900, 1200])
+def test_verdicts_are_in_sight(opened, name, width):
+    """The last column is not clipped: every verdict lies within the frame of its table."""
+    with opened(name) as view:
+        view.page.set_viewport_size({"width": width, "height": 800})
+        beyond = view.page.evaluate(
+            """() => [...document.querySelectorAll("table.sets .verdict")].map((cell) => {
+                const range = document.createRange();
+                range.selectNodeContents(cell);
+                const frame = cell.closest(".scroll").getBoundingClientRect();
+                return range.getBoundingClientRect().right - frame.right;
+            })"""
+        )
+        assert len(beyond) > 3
+        assert max(beyond) <= 0
+
+
+def test_a_permutation_test_is_sorted_and_copied(opened, files):
+    """Its columns have the names of `result.table`; a set without z comes last."""
+    permissions = ["clipboard-read", "clipboard-write"]
+    with opened("permuted", permissions=permissions) as view:
+        header(view.page, "z").get_by_role("button").click()
+        values = view.column("z")
+        numbers = [float(value) for value in values if value]
+        assert numbers == sorted(numbers, reverse=True)
+        assert values[len(numbers) :] == [""] * (len(values) - len(numbers)) != []
+        for place, name in enumerate(("rise", "gain")):
+            view.page.get_by_role("button", name="Copy as CSV").nth(place).click()
+            view.page.get_by_text("rows copied").nth(place).wait_for()
+            copied = view.page.evaluate("navigator.clipboard.readText()")
+            rows = list(csv.DictReader(io.StringIO(copied, newline=""), strict=True))
+            assert len(rows) == len(files[1]["permuted"].tests)
+            by_name = {", ".join(t.term): getattr(t, name) for t in files[1]["permuted"].tests}
+            for row in rows:
+                assert float(row[name]) == pytest.approx(by_name[row["term"]], rel=1e-5, abs=1e-12)

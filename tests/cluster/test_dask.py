@@ -66,8 +66,13 @@ def content(result):
 
 @pytest.mark.parametrize(
     "options",
-    [{"max_order": 2}, {"by": "part"}, {"fast": False}],
-    ids=["order 2", "by", "the model itself"],
+    [
+        {"max_order": 2},
+        {"by": "part"},
+        {"fast": False},
+        {"test": "permutation", "by": "part", "random_state": 0},
+    ],
+    ids=["order 2", "by", "the model itself", "permutation"],
 )
 def test_a_cluster_gives_the_bits_of_one_process(client, folder, model, options):
     """From files that the workers read, and from rows in memory."""

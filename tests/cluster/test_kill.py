@@ -16,8 +16,8 @@ RUN = """
 import sys, time
 import numpy as np
 import sfit
-from sfit.rows import _tiles
-_tiles.TILE_ROWS = 500
+from sfit.sample import prepare
+prepare.__kwdefaults__["tile_rows"] = 500
 
 def model(rows):
     time.sleep(0.02)

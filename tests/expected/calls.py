@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 import sfit
 from sfit.rows import _tiles
+from sfit.sample import prepare
 
 OF_THE_SIGN_TEST = {"interval", "validation", "validation_fraction", "random_model"}
 """Arguments of the call, or of a `sfit.SignTest` that is passed as `test`."""
@@ -51,11 +52,16 @@ def spelt(function: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 def in_tiles(size: int, run: Callable[[], Any]) -> Any:
     """Run with tiles of so many rows: a few hundred rows are several tiles then."""
-    whole, _tiles.TILE_ROWS = _tiles.TILE_ROWS, size
+    defaults: Any = prepare.__kwdefaults__
+    # Up to October 2026, the size was a constant.
+    holder, name = (
+        (defaults, "tile_rows") if "tile_rows" in defaults else (vars(_tiles), "TILE_ROWS")
+    )
+    whole, holder[name] = holder[name], size
     try:
         return run()
     finally:
-        _tiles.TILE_ROWS = whole
+        holder[name] = whole
 
 
 def in_parquet(table: pd.DataFrame, run: Callable[[Path], Any], row_group: int = 170) -> Any:

@@ -7,7 +7,7 @@ import re
 import traceback
 import warnings
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from reference import slow
+from tiles import tiles_of
 
 import sfit
 from fuzz_models.case import Case, draw_case, is_installed, kind_of
@@ -30,7 +31,7 @@ from fuzz_models.naive import (
     trace,
 )
 from sfit.exceptions import SFITError, SFITWarning
-from sfit.rows import _tiles, column_values, is_frame
+from sfit.rows import column_values, is_frame
 from sfit.sample import prepare
 
 LIBRARIES_OWN = (
@@ -94,24 +95,13 @@ def run_case(seed: int, number: int, folder: Path) -> Outcome:
         return outcome
     outcome.description = case.describe()
     try:
-        with tiles_of(case.tile_rows):
+        with tiles_of(case.tile_rows) if case.tile_rows else nullcontext():
             _compare_ways(case, outcome)
     except Exception as error:  # whatever escapes is a finding
         text = traceback.format_exc(limit=-4)
         outcome.findings.append(f"{type(error).__name__}: {str(error)[:300]}\n{text}")
     outcome.findings += [f"a warning of another library: {text}" for text in outcome.foreign]
     return outcome
-
-
-@contextmanager
-def tiles_of(rows: int | None) -> Any:
-    """Small tiles, so that few rows make several."""
-    whole = _tiles.TILE_ROWS
-    _tiles.TILE_ROWS = rows or whole
-    try:
-        yield
-    finally:
-        _tiles.TILE_ROWS = whole
 
 
 def _compare_ways(case: Case, outcome: Outcome) -> None:

@@ -40,7 +40,7 @@ def every_option(model: Any, X: pd.DataFrame, y: pd.Series[float]) -> sfit.SFITR
         max_order=2,
         correction=None,
         test=sfit.SignTest(interval="asymptotic"),
-        reference={"a": 0.0},
+        reference=sfit.Average(X, n_rows=10),
         groups={"pair": ["b", "c"]},
         always_on=["one"],
         given=("a",),

@@ -41,14 +41,19 @@ Group = Annotated[
     list[str], typer.Option(metavar="NAME=A,B", help="Columns revealed together; repeat.")
 ]
 Reference = Annotated[
-    str, typer.Option(metavar="WHAT", help="mean, median, mode, number, FILE, average:FILE.")
+    str,
+    typer.Option(
+        metavar="WHAT",
+        help="mean, median, mode, number, FILE, average:FILE [mean].",
+        show_default=False,
+    ),
 ]
 Checkpoint = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Resume from this file if the run is stopped.")
 ]
 Jobs = Annotated[int | None, typer.Option(metavar="N", help="Workers; -1: all cores.")]
 Seed = Annotated[
-    int | None, typer.Option(metavar="N", help="Random seed, for beta and average:FILE.")
+    int | None, typer.Option(metavar="N", help="Seed of all random draws [drawn, and reported].")
 ]
 Trust = Annotated[
     list[str], typer.Option(metavar="TYPE", help="Load this type from a .skops file; repeat.")
@@ -64,7 +69,7 @@ def program(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
-    """Which features does a fitted model really use? Exact significance tests, no refitting."""
+    """Test which features a fitted model uses: exact p-values on held-out rows, no refitting."""
     if version:
         from sfit import __version__
 
@@ -78,6 +83,7 @@ def program(
     epilog="""\b
 Examples:
   sfit test model.skops test.csv -t y --reference train.csv
+  sfit test model.skops test.csv -t y --test permutation --seed 0
   sfit test model.onnx 'rows/*.parquet' -t y --order 2 --beta 0.01,0.001
   sfit test model.txt test.csv -t sold --classes no,yes --by SEX --report out.html""",
 )
@@ -88,10 +94,29 @@ def run_test(
     features: Features = None,
     classes: Classes = None,
     loss: Loss = "auto",
+    test: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="sign (typical row) or permutation (any relation) [sign].",
+            show_default=False,
+        ),
+    ] = "sign",
     alpha: Alpha = 0.05,
     beta: Annotated[
-        str, typer.Option(metavar="B", help="auto, or numbers, one per order.")
-    ] = "0.01",
+        str | None,
+        typer.Option(metavar="B", help="Sign test: auto, or numbers, one per order [0.01]."),
+    ] = None,
+    ties: Annotated[
+        str | None,
+        typer.Option(metavar="WHAT", help="Sign test: keep or drop rows that do not move [keep]."),
+    ] = None,
+    n_permutations: Annotated[
+        str | None, typer.Option(metavar="N", help="Permutation test: auto, or a number [auto].")
+    ] = None,
+    statistic: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Permutation test: auto or loss [auto].")
+    ] = None,
     order: Annotated[int, typer.Option(metavar="N", help="Test sets of up to N features.")] = 1,
     partners: Annotated[
         str, typer.Option(metavar="P", help="auto, all, or N per feature.")
@@ -117,12 +142,13 @@ def run_test(
     allow_pickle: AllowPickle = False,
     debug: Debug = False,
 ) -> None:
-    """Test which features of DATA the fitted MODEL really uses."""
+    """Test which features the fitted MODEL uses, on the held-out rows DATA."""
+    chosen = _inputs.check_test(test, beta, ties, n_permutations, statistic)
     arguments: dict[str, Any] = {
         "features": _inputs.names(features),
         "loss": loss,
         "alpha": alpha,
-        "beta": _inputs.betas(beta),
+        "beta": None if beta is None else _inputs.betas(beta),
         "max_order": order,
         "correction": correction,
         "groups": _inputs.groups(group),
@@ -135,6 +161,7 @@ def run_test(
         **_inputs.partners(partners),
     }
     _inputs.check_writable(report, json)
+    arguments["test"] = _inputs.make_test(test, chosen)
     view, rows = _inputs.load(
         model, data, target, classes=classes, loss=loss, trust=trust, allow_pickle=allow_pickle
     )

@@ -29,8 +29,7 @@ def is_parquet(source: str) -> bool:
 
 def read_head(source: str) -> pd.DataFrame:
     """The first row of Parquet files: names and types, without reading the rest."""
-    from sfit.rows._store import open_store
-    from sfit.rows._stored_rows import raw_tiles
+    from sfit.rows._stored import open_store, raw_tiles
 
     store = open_store(source)
     if store is None:

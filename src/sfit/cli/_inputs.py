@@ -12,6 +12,12 @@ from sfit.exceptions import ArgumentError, ModelError, SFITError
 AVERAGE = "average:"
 """Begins a reference that averages over rows of a file, instead of freezing at their means."""
 
+OPTIONS_OF: dict[str, dict[str, tuple[str, ...]]] = {
+    "sign": {"beta": (), "ties": ("keep", "drop")},
+    "permutation": {"n-permutations": (), "statistic": ("auto", "loss")},
+}
+"""The options that only one test has, with their values; empty: any."""
+
 
 def names(text: str | None) -> list[str] | None:
     """Names separated by commas."""
@@ -30,6 +36,53 @@ def betas(text: str) -> Any:
             f"{text!r}."
         ) from None
     return values if len(values) > 1 else values[0]
+
+
+def check_test(
+    test: str,
+    beta: str | None,
+    ties: str | None,
+    n_permutations: str | None,
+    statistic: str | None,
+) -> dict[str, Any]:
+    """The options of a test object; refuse those of another test."""
+    given = {"beta": beta, "ties": ties, "n-permutations": n_permutations, "statistic": statistic}
+    if test not in OPTIONS_OF:
+        raise ArgumentError(f"--test must be {' or '.join(OPTIONS_OF)}; got {test!r}.")
+    for owner, options in OPTIONS_OF.items():
+        for name, choices in options.items():
+            value = given[name]
+            if value is None:
+                continue
+            if owner != test:
+                raise ArgumentError(
+                    f"--{name} {value} belongs to --test {owner}, but the test is {test}: omit "
+                    f"--{name}, or use --test {owner}."
+                )
+            if choices and value not in choices:
+                raise ArgumentError(f"--{name} must be {' or '.join(choices)}; got {value!r}.")
+    if n_permutations is not None:
+        _check_permutations(n_permutations)
+    return {
+        name.replace("-", "_"): int(value) if value.isdecimal() else value
+        for name, value in given.items()
+        if value is not None and name != "beta"
+    }
+
+
+def _check_permutations(n: str) -> None:
+    if n != "auto" and (not n.isdecimal() or int(n) < 1):
+        raise ArgumentError(
+            f"--n-permutations must be auto, or a whole number of at least 1; got {n!r}."
+        )
+
+
+def make_test(test: str, options: dict[str, Any]) -> Any:
+    """The test object."""
+    # Imported late: a misspelt option must not wait for pandas and SciPy.
+    from sfit import PermutationTest, SignTest
+
+    return SignTest(**options) if test == "sign" else PermutationTest(**options)
 
 
 def groups(texts: Sequence[str]) -> dict[str, list[str]] | None:

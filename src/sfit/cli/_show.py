@@ -13,14 +13,17 @@ from rich.text import Text
 from sfit import _summary
 from sfit._binomial import power, rows_needed
 from sfit._partitioned import PartitionedResult
-from sfit._result import BetaChoice, SetTest, SFITResult
+from sfit._result import BetaChoice, SFITResult
+from sfit._set_tests import AnySetTest
+from sfit._text import printable, shortened
+from sfit._words import words_of
 
 BAR_WIDTH = 17
-BAR_SIGNS = {"zero": "│", "interval": "─", "median": "●"}
-PLAIN_SIGNS = {"zero": "|", "interval": "-", "median": "o"}
+BAR_SIGNS = {"zero": "│", "interval": "─", "estimate": "●"}
+PLAIN_SIGNS = {"zero": "|", "interval": "-", "estimate": "o"}
 
-# Columns of `_summary` that a narrow terminal drops, in this order.
-DISPENSABLE = ("beta_max", "n+", "order", "over", "interval", "bar")
+# Columns that a narrow terminal drops, in this order, after those that only one test has.
+DISPENSABLE = ("order", "over", "interval", "bar")
 LEFT = ("set", "over", "bar")
 
 SHARES = (0.505, 0.51, 0.52, 0.53, 0.55, 0.6)
@@ -38,13 +41,13 @@ def show_result(result: SFITResult | PartitionedResult) -> None:
         if number:
             console.print()
         if isinstance(result, PartitionedResult):
-            console.print(Text(_summary.printable(f"{result.by} = {label}"), style="bold"))
+            console.print(Text(printable(f"{result.by} = {label}"), style="bold"))
         _show_one(part, console)
 
 
 def _show_one(result: SFITResult, console: Console) -> None:
     console.print(Text(_summary.headline(result), style="bold"))
-    facts = "; ".join(f"{name}: {value}" for name, value in _summary.facts(result)[1:])
+    facts = "; ".join(f"{name}: {value}" for name, value in _summary.facts(result))
     console.print(Text(facts, style="dim"))
     tests, left_out = _summary.first_sets(result)
     console.print(_table(result, tests, console))
@@ -54,17 +57,19 @@ def _show_one(result: SFITResult, console: Console) -> None:
         console.print(Text(note, style="dim"))
 
 
-def _table(result: SFITResult, tests: Sequence[SetTest], console: Console) -> Table:
+def _table(result: SFITResult, tests: Sequence[AnySetTest], console: Console) -> Table:
     names = list(_summary.columns(result))
-    rows = [list(_summary.cells(test)) for test in tests]
+    words = words_of(result)
+    rows = [list(_summary.cells(test, words)) for test in tests]
     for place in (names.index("set"), names.index("over")):
         for row in rows:
-            row[place] = _summary.shortened(row[place], console.width // 3, "...")
+            row[place] = shortened(row[place], console.width // 3, "...")
     place = names.index("interval") + 1
     names.insert(place, "bar")
     for row, bar in zip(rows, _bars(tests, console), strict=True):
         row.insert(place, bar)
-    for name in _columns_to_drop(names, rows, console.width):
+    dispensable = [*(column.title for column in reversed(words.brief)), *DISPENSABLE]
+    for name in _columns_to_drop(names, rows, dispensable, console.width):
         place = names.index(name)
         del names[place]
         for row in rows:
@@ -83,12 +88,14 @@ def _table(result: SFITResult, tests: Sequence[SetTest], console: Console) -> Ta
     return table
 
 
-def _columns_to_drop(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+def _columns_to_drop(
+    names: Sequence[str], rows: Sequence[Sequence[str]], dispensable: Sequence[str], width: int
+) -> list[str]:
     """Columns to drop to make the others fit."""
     table = [names, *rows]
     needed = {name: 2 + max(Text(row[i]).cell_len for row in table) for i, name in enumerate(names)}
     left_out: list[str] = []
-    for name in DISPENSABLE:
+    for name in dispensable:
         if sum(needed.values()) <= width:
             break
         del needed[name]
@@ -96,18 +103,18 @@ def _columns_to_drop(names: Sequence[str], rows: Sequence[Sequence[str]], width:
     return left_out
 
 
-def _bars(tests: Sequence[SetTest], console: Console) -> list[str]:
+def _bars(tests: Sequence[AnySetTest], console: Console) -> list[str]:
     """Each interval, on a common scale per order: orders must not be compared."""
     signs = BAR_SIGNS if console.encoding.startswith("utf") else PLAIN_SIGNS
     spans: dict[int, tuple[float, float]] = {}
     for test in tests:
-        ends = [end for end in (test.ci_low, test.ci_high, test.statistic) if math.isfinite(end)]
+        ends = [end for end in (test.ci_low, test.ci_high, test.estimate) if math.isfinite(end)]
         low, high = spans.get(test.order, (0.0, 0.0))
         spans[test.order] = min([low, *ends]), max([high, *ends])
     return [_bar(test, *spans[test.order], signs) for test in tests]
 
 
-def _bar(test: SetTest, low: float, high: float, signs: dict[str, str]) -> str:
+def _bar(test: AnySetTest, low: float, high: float, signs: dict[str, str]) -> str:
     """One interval; nonzero values never fall on the mark of zero, so their side stays visible."""
     last = BAR_WIDTH - 1
     zero = round(-low / (high - low) * last) if high > low else last // 2
@@ -120,13 +127,13 @@ def _bar(test: SetTest, low: float, high: float, signs: dict[str, str]) -> str:
         near = round((inside - low) / (high - low) * last) if high > low else zero
         return min(max(near, zero + 1), last) if value > 0 else max(min(near, zero - 1), 0)
 
-    if not math.isfinite(test.statistic):
+    if not math.isfinite(test.estimate):
         return ""
     bar = [" "] * BAR_WIDTH
     bar[zero] = signs["zero"]
     for position in range(place(test.ci_low), place(test.ci_high) + 1):
         bar[position] = signs["interval"]
-    bar[place(test.statistic)] = signs["median"]
+    bar[place(test.estimate)] = signs["estimate"]
     return "".join(bar)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sfit._summary import printable
+from sfit._text import printable
 
 
 def say(message: object, kind: str = "") -> None:

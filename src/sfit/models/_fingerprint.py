@@ -119,10 +119,8 @@ class _Walk:
         if isinstance(value, np.ufunc):
             return self._ufunc(value), ()
         torch = modules.get("torch")
-        if torch is not None and isinstance(value, torch.Tensor):
-            return f"tensor {value.dtype}".encode(), (("", kind), ("", _values(torch, value)))
-        if torch is not None and isinstance(value, torch.dtype):
-            return str(value).encode(), ()
+        if torch is not None and isinstance(value, (torch.Tensor, torch.dtype)):
+            return _torch_parts(torch, value)
         neighbors = modules.get("sklearn.neighbors")
         if neighbors is not None and kind in (neighbors.KDTree, neighbors.BallTree):
             # It also counts its calls.
@@ -203,6 +201,12 @@ def _array(value: Array) -> tuple[bytes, Iterable[tuple[str, Any]]]:
             (f"[{name!r}]", np.ascontiguousarray(value[name])) for name in value.dtype.names
         )
     return head.encode() + np.ascontiguousarray(value).tobytes(), ()
+
+
+def _torch_parts(torch: Any, value: Any) -> tuple[bytes, Iterable[tuple[str, Any]]]:
+    if isinstance(value, torch.dtype):
+        return str(value).encode(), ()
+    return f"tensor {value.dtype}".encode(), (("", type(value)), ("", _values(torch, value)))
 
 
 def _values(torch: Any, tensor: Any) -> Array:

@@ -291,15 +291,9 @@ def _step(layer: Any) -> list[Step] | None:
         return []
     # Not in double precision: on torch, Keras computes every product with half the digits.
     if kind is layers.Dense and layer.compute_dtype == layer.variable_dtype == "float32":
-        weights = _array(layer.kernel)
-        biases = _array(layer.bias) if layer.use_bias else np.zeros(weights.shape[1])
-        activation = _activation(layer.activation)
-        return None if activation is None else [Layer(weights, biases), *activation]
+        return _dense_layer(layer)
     if kind is layers.BatchNormalization and layer.axis in (-1, 1):
-        gamma = _array(layer.gamma) if layer.scale else None
-        beta = _array(layer.beta) if layer.center else None
-        mean, variance = _array(layer.moving_mean), _array(layer.moving_variance)
-        return [batch_norm(mean, variance, layer.epsilon, gamma, beta)]
+        return [_batch_norm(layer)]
     if kind is layers.Normalization and layer.axis == (-1,) and not layer.invert:
         # The layer takes the root in single precision; it subtracts first, which loses nothing.
         spread = np.maximum(np.sqrt(_array(layer.variance)), keras.config.epsilon()).ravel()
@@ -311,10 +305,28 @@ def _step(layer: Any) -> list[Step] | None:
         return ["softmax"]
     if kind is layers.LeakyReLU:
         return [f"leaky_relu:{float(layer.negative_slope)}"]
-    if kind is layers.ReLU and layer.max_value is None and layer.threshold == 0:
-        slope = float(layer.negative_slope)
-        return [f"leaky_relu:{slope}" if slope else "relu"]
-    return None
+    return _relu_layer(layer) if kind is layers.ReLU else None
+
+
+def _dense_layer(layer: Any) -> list[Step] | None:
+    weights = _array(layer.kernel)
+    biases = _array(layer.bias) if layer.use_bias else np.zeros(weights.shape[1])
+    activation = _activation(layer.activation)
+    return None if activation is None else [Layer(weights, biases), *activation]
+
+
+def _batch_norm(layer: Any) -> Rescale:
+    gamma = _array(layer.gamma) if layer.scale else None
+    beta = _array(layer.beta) if layer.center else None
+    mean, variance = _array(layer.moving_mean), _array(layer.moving_variance)
+    return batch_norm(mean, variance, layer.epsilon, gamma, beta)
+
+
+def _relu_layer(layer: Any) -> list[Step] | None:
+    if layer.max_value is not None or layer.threshold != 0:
+        return None
+    slope = float(layer.negative_slope)
+    return [f"leaky_relu:{slope}" if slope else "relu"]
 
 
 def _activation(activation: Any) -> list[Step] | None:

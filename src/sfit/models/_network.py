@@ -107,14 +107,7 @@ def dense(steps: Iterable[Step], output: Output, input_dtype: npt.DTypeLike) -> 
     final sigmoid or softmax of probabilities, and the final log-softmax of logits, become the
     output of the `Dense`.
     """
-    chain = list(steps)
-    last = chain[-1] if chain and isinstance(chain[-1], str) else ""
-    link = "identity"
-    if output == "probabilities" and last in ("logistic", "softmax"):
-        chain.pop()
-        link = "sigmoid" if last == "logistic" else "softmax"
-    elif output == "logits" and last == "log_softmax":
-        chain.pop()
+    chain, link = _without_link(list(steps), output)
     layers = _fold(chain)
     dtype = next((step.weights.dtype for step in chain if isinstance(step, Layer)), None)
     if (
@@ -130,6 +123,16 @@ def dense(steps: Iterable[Step], output: Output, input_dtype: npt.DTypeLike) -> 
     if output == "probabilities" and single != (link == "sigmoid"):
         return None
     return Dense(layers=layers, output=link, input_dtype=np.dtype(input_dtype), dtype=dtype)
+
+
+def _without_link(chain: list[Step], output: Output) -> tuple[list[Step], str]:
+    """The chain without the final activation that becomes the link, and the link."""
+    last = chain[-1] if chain and isinstance(chain[-1], str) else ""
+    if output == "probabilities" and last in ("logistic", "softmax"):
+        return chain[:-1], "sigmoid" if last == "logistic" else "softmax"
+    if output == "logits" and last == "log_softmax":
+        return chain[:-1], "identity"
+    return chain, "identity"
 
 
 def _fold(steps: Iterable[Step]) -> tuple[tuple[Array, Array, str], ...] | None:

@@ -115,12 +115,7 @@ def structure_of(graph: Any, output: Output) -> Dense | None:
         if single is not None:
             name = single
             continue
-        constants = {
-            place: numpy_helper.to_array(tensors[used])
-            for place, used in enumerate(node.input)
-            if used in tensors
-        }
-        data = [used for used in node.input if used and used not in tensors]
+        constants, data = _inputs(node, tensors)
         if len(data) != 1:
             return None
         if node.op_type == "Reshape":
@@ -220,6 +215,16 @@ def _tensors(graph: Any) -> dict[str, Any]:
     return tensors
 
 
+def _inputs(node: Any, tensors: dict[str, Any]) -> tuple[dict[int, Array], list[str]]:
+    """The constant inputs of a node by their place, and the names of the others."""
+    constants = {
+        place: numpy_helper.to_array(tensors[name])
+        for place, name in enumerate(node.input)
+        if name in tensors
+    }
+    return constants, [name for name in node.input if name and name not in tensors]
+
+
 def _is_bias(node: Any, place: int, producers: dict[str, Any]) -> bool:
     """Whether an input is added to the result of a matrix product."""
     if node.op_type != "Add":
@@ -244,10 +249,7 @@ def _step(node: Any, constants: dict[int, Array]) -> Step | None:
     """A node as a step of a chain; None if it is not supported."""
     kind, attributes = node.op_type, _attributes(node)
     if kind == "Gemm" and 0 not in constants and not attributes.get("transA"):
-        weights = constants[1].T if attributes.get("transB") else constants[1]
-        biases = constants.get(2, np.zeros(1)) * attributes.get("beta", 1.0)
-        biases = np.broadcast_to(biases.ravel(), weights.shape[1])
-        return Layer((weights * attributes.get("alpha", 1.0)).astype(weights.dtype), biases)
+        return _gemm(constants, attributes)
     if kind == "MatMul" and 1 in constants and constants[1].ndim == 2:
         return Layer(constants[1], np.zeros(constants[1].shape[1]))
     if kind == "BatchNormalization":
@@ -265,3 +267,10 @@ def _step(node: Any, constants: dict[int, Array]) -> Step | None:
     if kind == "Softmax" and attributes.get("axis", -1) not in (1, -1):
         return None
     return ACTIVATIONS.get(kind)
+
+
+def _gemm(constants: dict[int, Array], attributes: dict[str, Any]) -> Layer:
+    weights = constants[1].T if attributes.get("transB") else constants[1]
+    biases = constants.get(2, np.zeros(1)) * attributes.get("beta", 1.0)
+    biases = np.broadcast_to(biases.ravel(), weights.shape[1])
+    return Layer((weights * attributes.get("alpha", 1.0)).astype(weights.dtype), biases)

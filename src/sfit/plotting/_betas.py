@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfit._arguments import check_whole
-from sfit._summary import at_level
+from sfit._set_tests import sign_tests
+from sfit._words import at_level
 from sfit.exceptions import ArgumentError
 from sfit.plotting._style import (
     BLUE,
@@ -27,6 +28,7 @@ from sfit.plotting._style import (
 
 if TYPE_CHECKING:
     from sfit._result import BetaChoice, SFITResult
+    from sfit._set_tests import SetTest
 
 MOST_SETS = 25
 SMALLEST_BETA = 1e-6
@@ -83,6 +85,7 @@ class BetaCurveDisplay:
         BetaCurveDisplay
             The display, drawn.
         """
+        _tests_with_beta(result)
         if result.beta_choice is None:
             raise ArgumentError(
                 "this result has no curve: its beta was given. Test with beta='auto', or plot the "
@@ -174,7 +177,8 @@ class SignificanceBetaDisplay:
     def __init__(self, result: SFITResult, max_sets: int = MOST_SETS) -> None:
         check_whole(max_sets, "max_sets")
         self.result = result
-        drawable = [test for test in result.tests if not math.isnan(test.beta_max)]
+        tests = _tests_with_beta(result)
+        drawable = [test for test in tests if not math.isnan(test.beta_max)]
         drawable.sort(key=lambda test: -test.beta_max)
         self.shown, self.hidden = drawable[:max_sets], drawable[max_sets:]
         self.n_never = len(result.tests) - len(drawable)
@@ -221,7 +225,7 @@ class SignificanceBetaDisplay:
         """
         self.ax_ = ax = axes_or_new(ax, 7.0, self.height)
         self.figure_ = ax.figure
-        used = sorted({test.beta for test in self.result.tests})
+        used = sorted({test.beta for test in sign_tests(self.result.tests)})
         ends = [test.beta_max for test in self.shown]
         smallest = min([0.01, *(beta for beta in (*used, *ends) if beta > 0)])
         # Negative losses can improve by any multiple of themselves: clip at the right edge.
@@ -268,3 +272,14 @@ class SignificanceBetaDisplay:
         explain(ax, what, lines_end, left_out_of(self.hidden), never)
         plain_frame(ax)
         return self
+
+
+def _tests_with_beta(result: SFITResult) -> list[SetTest]:
+    """The tests of a result, which must be sign tests: only these have a beta."""
+    tests = sign_tests(result.tests)
+    if len(tests) < len(result.tests):
+        raise ArgumentError(
+            f"result must hold sign tests, which have a beta; got a {result.settings.test}. Draw "
+            "it with result.plot(), or test with test='sign'."
+        )
+    return tests

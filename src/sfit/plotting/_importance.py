@@ -1,4 +1,4 @@
-"""Medians and intervals of the sets tested, order by order."""
+"""Estimates and intervals of the sets tested, order by order."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfit._arguments import check_whole
 from sfit._summary import by_order
+from sfit._words import words_of
 from sfit.plotting._style import (
     GREY,
     ROW_HEIGHT,
@@ -21,7 +22,8 @@ from sfit.plotting._style import (
 )
 
 if TYPE_CHECKING:
-    from sfit._result import SetTest, SFITResult
+    from sfit._result import SFITResult
+    from sfit._set_tests import AnySetTest
 
 MOST_SETS = 25
 GAP = 3.4
@@ -29,28 +31,29 @@ GAP = 3.4
 
 
 class ImportanceDisplay:
-    """Median reduction of the loss for every set, with its interval; significant sets in colour.
+    """The estimate of every set with its interval; significant sets in colour.
 
-    Each order has its own axes and scale: statistics of different orders have different bases and
-    must not be compared.
+    The estimate is the median reduction of the loss for the sign test, and the rise of the mean
+    loss for the permutation test. Each order has its own axes and scale: estimates of different
+    orders have different bases and must not be compared.
 
     Parameters
     ----------
     result : SFITResult
         The result to draw.
     max_sets : int, default=25
-        Sets to draw per order: significant first, then by statistic; the others are counted.
+        Sets to draw per order: significant first, then by estimate; the others are counted.
 
     Attributes
     ----------
-    shown : list of list of SetTest
+    shown : list of list of SetTest or PermutationSetTest
         The sets drawn, by order, from the top.
     ax_, figure_
         The axes and the figure drawn on.
     axes_ : list of axes
         One per order; only `ax_` if there is one order.
     points_, intervals_, zeros_ : list of artists
-        Per order: the medians, the intervals, the line at zero.
+        Per order: the estimates, the intervals, the line at zero.
 
     Examples
     --------
@@ -115,6 +118,7 @@ class ImportanceDisplay:
         self.figure_ = ax.figure
         self.axes_ = inner_axes(ax, _boxes([len(tests) for tests in self.shown]))
         self.points_, self.intervals_, self.zeros_ = [], [], []
+        words = words_of(self.result)
         for axes, tests, hidden in zip(self.axes_, self.shown, self.hidden, strict=True):
             ys = range(len(tests))
             points, intervals = draw_intervals(axes, tests, ys)
@@ -122,7 +126,7 @@ class ImportanceDisplay:
             name_ticks(axes.yaxis, ys, [_label(test, shared is None) for test in tests])
             axes.set_ylim(len(tests) - 0.4, -0.6)
             axes.set_title(_title(tests, shared), loc="left", fontsize="medium")
-            explain(axes, "median reduction of the loss, with interval", left_out_of(hidden))
+            explain(axes, f"{words.axis}, with {words.interval}", left_out_of(hidden))
             plain_frame(axes)
             self.points_.append(points)
             self.intervals_.append(intervals)
@@ -141,7 +145,7 @@ def _boxes(rows: Sequence[int]) -> list[tuple[float, float, float, float]]:
     return boxes or [(0.0, 0.0, 1.0, 1.0)]
 
 
-def _shared_base(tests: Sequence[SetTest]) -> str | None:
+def _shared_base(tests: Sequence[AnySetTest]) -> str | None:
     """The common base of all sets of an order, in words; None if the bases differ."""
     bases = {test.base for test in tests}
     if bases == {()}:
@@ -155,7 +159,7 @@ def _shared_base(tests: Sequence[SetTest]) -> str | None:
     return None
 
 
-def _title(tests: Sequence[SetTest], shared: str | None) -> str:
+def _title(tests: Sequence[AnySetTest], shared: str | None) -> str:
     order = tests[0].order
     kind = {1: "each feature", 2: "pairs"}.get(order, f"sets of {order}")
     if shared == "alone":
@@ -163,7 +167,7 @@ def _title(tests: Sequence[SetTest], shared: str | None) -> str:
     return f"Order {order}: {kind}" + (f", {shared}" if shared else "   (a | b: a added to b)")
 
 
-def _label(test: SetTest, with_base: bool) -> str:
+def _label(test: AnySetTest, with_base: bool) -> str:
     """Names of a set; with its base: the added features, a bar, the base."""
     base = [name for name in test.term if name in test.base] if with_base else []
     added = [name for name in test.term if name not in base]

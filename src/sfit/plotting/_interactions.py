@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from sfit._arguments import check_whole
 from sfit._inside import inside_scores
+from sfit._words import words_of
 from sfit.exceptions import ArgumentError
 from sfit.plotting._style import (
     BLUE,
@@ -25,13 +26,14 @@ from sfit.plotting._style import (
 )
 
 if TYPE_CHECKING:
-    from sfit._result import SetTest, SFITResult
+    from sfit._result import SFITResult
+    from sfit._set_tests import AnySetTest
 
 MOST_FEATURES = 12
 
 
 class InteractionDisplay:
-    """The pairs tested, as a matrix: the median of each, significant ones filled and bold.
+    """The pairs tested, as a matrix: the estimate of each, significant ones filled and bold.
 
     If the model is given and sfit can read its structure, a second matrix shows its interaction
     scores: ``|W|^T |W|`` of a network's first layer, or shared paths of trees.
@@ -43,14 +45,14 @@ class InteractionDisplay:
     scores : array of shape (features, features), optional
         Interaction score of each pair in the model, in the order of ``result.feature_names``.
     max_features : int, default=12
-        Number of features to draw: those of significant pairs first, then by statistic.
+        Number of features to draw: those of significant pairs first, then by estimate.
 
     Attributes
     ----------
     features : list of str
         The features drawn, in the order of the columns.
     shown : dict
-        The `SetTest` drawn in each cell, by (row, column).
+        The test drawn in each cell, by (row, column).
     ax_, figure_
         The axes and the figure drawn on.
     axes_ : list of axes
@@ -87,20 +89,12 @@ class InteractionDisplay:
         if not pairs:
             raise ArgumentError("this result has no pairs: test with max_order=2.")
         names = result.feature_names
-        self.scores = None if scores is None else np.asarray(scores, dtype=np.float64)
-        if self.scores is not None and self.scores.shape != (len(names),) * 2:
-            raise ArgumentError(
-                f"scores must have shape {(len(names),) * 2}, one row and column per feature; got "
-                f"{self.scores.shape}."
-            )
-        chosen: dict[str, None] = {}
-        for test in sorted(pairs, key=lambda test: (not test.significant, -test.statistic)):
-            if len(chosen.keys() | set(test.term)) <= max_features:
-                chosen.update(dict.fromkeys(test.term))
+        self.scores = None if scores is None else _checked_scores(scores, len(names))
+        chosen = _features_to_draw(pairs, max_features)
         self.features = [name for name in names if name in chosen]
         place = {name: position for position, name in enumerate(self.features)}
-        self.shown: dict[tuple[int, int], SetTest] = {}
-        self.hidden = []
+        self.shown: dict[tuple[int, int], AnySetTest] = {}
+        self.hidden: list[AnySetTest] = []
         for test in pairs:
             if all(name in place for name in test.term):
                 column, row = sorted(place[name] for name in test.term)
@@ -187,7 +181,7 @@ class InteractionDisplay:
 
     def _draw_pairs(self, ax: Any) -> None:
         places, tests = list(self.shown), list(self.shown.values())
-        colors = shades([max(t.statistic, 0) if t.significant else 0 for t in tests], BLUE)
+        colors = shades([max(t.estimate, 0) if t.significant else 0 for t in tests], BLUE)
         grey = shades([0.0], GREY, weakest=0.10)[0]
         colors = np.where([[test.significant] for test in tests], colors, grey)
         self.cells_ = self._cells(ax, places, colors)
@@ -195,13 +189,14 @@ class InteractionDisplay:
             self.numbers_[row, column] = ax.text(
                 column,
                 row,
-                f"{test.statistic:.2g}".replace("-", "−"),
+                f"{test.estimate:.2g}".replace("-", "−"),
                 ha="center",
                 va="center",
                 fontsize=7.5,
                 fontweight="bold" if test.significant else "normal",
             )
-        ax.set_title("Pairs: median reduction of the loss", loc="left", fontsize="medium")
+        effect = words_of(self.result).effect
+        ax.set_title(f"Pairs: {effect}", loc="left", fontsize="medium")
 
     def _draw_scores(self, ax: Any) -> Any:
         names = self.result.feature_names
@@ -234,3 +229,22 @@ class InteractionDisplay:
         )
         ax.spines[:].set_visible(False)
         return cells
+
+
+def _checked_scores(scores: npt.ArrayLike, n_features: int) -> npt.NDArray[np.float64]:
+    values = np.asarray(scores, dtype=np.float64)
+    if values.shape != (n_features, n_features):
+        raise ArgumentError(
+            f"scores must have shape {(n_features, n_features)}, one row and column per feature; "
+            f"got {values.shape}."
+        )
+    return values
+
+
+def _features_to_draw(pairs: Sequence[AnySetTest], max_features: int) -> set[str]:
+    """The members of as many pairs as fit: significant pairs first, then by estimate."""
+    chosen: set[str] = set()
+    for test in sorted(pairs, key=lambda test: (not test.significant, -test.estimate)):
+        if len(chosen | set(test.term)) <= max_features:
+            chosen |= set(test.term)
+    return chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sfit._arguments import check_whole
+from sfit._words import words_of
 from sfit.plotting._style import (
     GREY,
     ROW_HEIGHT,
@@ -21,7 +22,7 @@ from sfit.plotting._style import (
 
 if TYPE_CHECKING:
     from sfit._partitioned import PartitionedResult
-    from sfit._result import SetTest
+    from sfit._set_tests import AnySetTest
 
 MOST_FEATURES = 25
 MOST_PARTS = 8
@@ -37,7 +38,7 @@ class PartsDisplay:
     result : PartitionedResult
         The result to draw.
     max_features : int, default=25
-        Number of features to draw: those significant in most parts, then by largest statistic.
+        Number of features to draw: those significant in most parts, then by largest estimate.
     max_parts : int, default=8
         Number of parts to draw, from the first; the others are counted.
 
@@ -48,7 +49,7 @@ class PartsDisplay:
     ax_, figure_
         The axes and the figure drawn on.
     axes_, points_, intervals_ : list
-        Per part: its axes, the medians and the intervals.
+        Per part: its axes, the estimates and the intervals.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class PartsDisplay:
             dict.fromkeys(name for tests in self.tests for name in tests),
             key=lambda name: (
                 -sum(tests[name].significant for tests in self.tests if name in tests),
-                -max(tests[name].statistic for tests in self.tests if name in tests),
+                -max(tests[name].estimate for tests in self.tests if name in tests),
             ),
         )
         self.features, self.hidden = names[:max_features], names[max_features:]
@@ -159,16 +160,16 @@ class PartsDisplay:
             axes.tick_params(axis="x", labelsize="small")
             plain_frame(axes)
         # One label for all parts, which may be long: it starts at the left.
-        explain(self.axes_[0], "median reduction of the loss", *self._notes())
+        explain(self.axes_[0], words_of(self.parts[0][1]).axis, *self._notes())
         self.axes_[0].xaxis.label.set(ha="left", x=0.0)
         return self
 
-    def drawn(self) -> list[tuple[str, list[SetTest]]]:
+    def drawn(self) -> list[tuple[str, list[AnySetTest]]]:
         """The label and the drawn tests of each part, from the top.
 
         Returns
         -------
-        list of (str, list of SetTest)
+        list of (str, list of SetTest or PermutationSetTest)
             In the order of the parts.
         """
         return [

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfit._summary import number, p_relation, printable, shortened
+from sfit._text import number, p_relation, printable, shortened
 from sfit.exceptions import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from sfit._result import SetTest
+    from sfit._set_tests import AnySetTest
+    from sfit._words import Words
 
 # Okabe and Ito's blue and orange. The purple is ours, because their green and purple are close to
 # grey for some colour-blind readers. All have a contrast of at least 3 to white and to near black.
@@ -95,21 +96,21 @@ def left_out(n: int, n_significant: int, what: str = "set") -> str:
     return f"{n:,} more {noun} {verb} not shown, {n_significant or 'none'} of them significant."
 
 
-def left_out_of(hidden: Sequence[SetTest]) -> str:
+def left_out_of(hidden: Sequence[AnySetTest]) -> str:
     """A sentence that counts the sets left out."""
     return left_out(len(hidden), sum(test.significant for test in hidden))
 
 
-def finite_limits(tests: Iterable[SetTest]) -> tuple[float, float]:
+def finite_limits(tests: Iterable[AnySetTest]) -> tuple[float, float]:
     """A padded range that contains zero and all finite ends."""
-    ends = [v for t in tests for v in (t.statistic, t.ci_low, t.ci_high) if math.isfinite(v)]
+    ends = [v for t in tests for v in (t.estimate, t.ci_low, t.ci_high) if math.isfinite(v)]
     low, high = max(min([0.0, *ends]), -DRAWABLE), min(max([0.0, *ends]), DRAWABLE)
     pad = 0.05 * (high - low) or 1.0
     return low - pad, high + pad
 
 
-def draw_intervals(ax: Any, tests: Sequence[SetTest], ys: Sequence[float]) -> tuple[Any, Any]:
-    """Draw medians with their intervals: filled and coloured if significant, else hollow and grey.
+def draw_intervals(ax: Any, tests: Sequence[AnySetTest], ys: Sequence[float]) -> tuple[Any, Any]:
+    """Draw estimates with intervals: filled and coloured if significant, else hollow and grey.
 
     Returns the points and the intervals. An infinite end is drawn to the edge.
     """
@@ -124,7 +125,7 @@ def draw_intervals(ax: Any, tests: Sequence[SetTest], ys: Sequence[float]) -> tu
         linewidth=1.8,
     )
     points = ax.scatter(
-        [test.statistic for test in tests],
+        [test.estimate for test in tests],
         ys,
         s=26,
         marker=order_marker(order),
@@ -138,16 +139,16 @@ def draw_intervals(ax: Any, tests: Sequence[SetTest], ys: Sequence[float]) -> tu
     return points, intervals
 
 
-def sentence(test: SetTest) -> str:
+def sentence(test: AnySetTest, words: Words) -> str:
     """The test of a set in words, for a tooltip."""
     over = f" over {', '.join(map(short, test.base[:6]))}" if test.base else ""
     more = f" and {len(test.base) - 6} more" if len(test.base) > 6 else ""
     verdict = "significant" if test.significant else "not significant"
     return (
         f"{', '.join(map(short, test.term))}{over}{more}\n"
-        f"median {number(test.statistic)}, interval {number(test.ci_low)} to "
+        f"{words.estimate} {number(test.estimate)}, interval {number(test.ci_low)} to "
         f"{number(test.ci_high)}\n"
-        f"{test.n_positive:,} of {test.n:,} rows improve, {p_relation(test.p_adjusted)}: {verdict}"
+        f"{words.evidence(test)}, {p_relation(test.p_adjusted)}: {verdict}"
     )
 
 

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from sfit._binomial import critical_count
 from sfit._partitioned import PartitionedResult
-from sfit._result import SetTest, SFITResult
-from sfit._summary import (
-    at_level,
-    by_order,
-    facts,
-    gate_lines,
-    listed,
-    number,
-    p_text,
-    printable,
-    stars,
-)
+from sfit._result import SFITResult
+from sfit._set_tests import AnySetTest
+from sfit._summary import by_order, contradictions, facts, gate_lines, headline
+from sfit._text import fixed, listed, number, p_text, percent, printable, share_text, stars
+from sfit._words import Column, resolution, words_of
 
 MOST_ROWS = 600
 """Sets that the tables of a report list; the report counts the others."""
@@ -44,32 +38,20 @@ def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
     return {
         "title": "Feature significance",
         "finding": finding,
-        "figures": _key_figures(first) if len(parts) == 1 else _key_figures_of_parts(result),
+        "figures": _figures_of(result),
         "parts": [_part(label, part, most) for label, part in parts],
         "caveats": _caveats(parts),
         "reading": _reading(results),
         "settings": _settings(results),
         "stages": _stages(first.run),
         "versions": _versions(first.run),
+        "method": words_of(first).method,
     }
 
 
 def _max_names(names: Sequence[str]) -> int:
     """The number of names that fit into a headline."""
     return 8 if max(map(len, names), default=0) <= 16 else 4
-
-
-def percent(share: float) -> str:
-    """A share in per cent, in as few digits as needed; 100 only if the share is 1."""
-    texts = (f"{100 * share:.{digits}g}" for digits in range(3, 18))
-    return next(t for t in texts if t != "100" or share == 1) + "\N{NO-BREAK SPACE}%"
-
-
-def _share(part: int, whole: int) -> str:
-    """A share in per cent, for a column; 0.0 only for none, and 100.0 only for all."""
-    text = f"{100 * part / whole:.1f} %"
-    bounds = {"0.0 %": "< 0.1 %", "100.0 %": "> 99.9 %"}
-    return bounds.get(text, text) if 0 < part < whole else text
 
 
 def decimals_for(values: Iterable[float]) -> int:
@@ -79,71 +61,30 @@ def decimals_for(values: Iterable[float]) -> int:
     return min(max(2 - magnitude, 0), 6)
 
 
-def _number(value: float, decimals: int) -> str:
-    """A number in fixed decimals; a tiny one in scientific notation."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    tiny = 0 < abs(value) < 0.5 * 10**-decimals
-    text = f"{value:.1e}" if tiny else f"{value:,.{decimals}f}"
-    return text.replace("-", "−")
-
-
 # --- the finding ------------------------------------------------------------------------
 
 
 def _finding(result: SFITResult) -> list[str]:
     """Two sentences: the significant features, and the strongest test (or the nearest miss)."""
-    selected, n = result.selected, len(result.feature_names)
     if not result.tests:
         return ["Nothing was tested."]
-    if not selected:
-        nearest = max(result.tests, key=lambda test: (test.n_positive, test.statistic))
-        needed = critical_count(nearest.n, result.settings.alpha)
-        if result.settings.correction:
-            how_near = (
-                f"its p-value of {p_text(nearest.p_value)} is {p_text(nearest.p_adjusted)} after "
-                "the correction"
-            )
-        elif needed > nearest.n:
-            how_near = "even an improvement on all rows would not be enough"
-        else:
-            how_near = f"{needed:,} would be needed"
-        return [
-            f"None of {n} features is significant.",
-            f"The closest is {listed(nearest.term)}: the loss falls{_amounts([nearest])} on "
-            f"{nearest.n_positive:,} of {nearest.n:,} rows, and {how_near}.",
-        ]
-    verb = "feature is" if n == 1 else "features is" if len(selected) == 1 else "features are"
+    words, settings = words_of(result), result.settings
+    first = headline(result, _max_names(result.selected))
     significant = [test for test in result.tests if test.significant]
+    if not significant:
+        closest = min(result.tests, key=lambda test: (test.p_value, -test.strength, -test.estimate))
+        return [
+            first,
+            f"The closest is {listed(closest.term)}: {words.closest(closest, settings)}.",
+        ]
     lowest = min(test.order for test in significant)
     strongest = max(
-        (test for test in significant if test.order == lowest), key=lambda test: test.statistic
+        (test for test in significant if test.order == lowest), key=lambda test: test.estimate
     )
     return [
-        f"{len(selected)} of {n} {verb} significant: {listed(selected, _max_names(selected))}.",
-        _strongest(result, strongest),
+        first,
+        f"The strongest is {listed(strongest.term)}: {words.strongest(strongest, settings)}.",
     ]
-
-
-def _strongest(result: SFITResult, test: SetTest) -> str:
-    settings = result.settings
-    name = listed(test.term)
-    rows = f"on {test.n_positive:,} of {test.n:,} rows"
-    amount = (
-        f"with a median reduction of {number(test.statistic)} ({percent(settings.coverage)} "
-        f"interval {number(test.ci_low)} to {number(test.ci_high)})"
-    )
-    if settings.refitted:
-        return f"The strongest is {name}: fitting with it lowers the loss {rows}, {amount}."
-    others = " on top of all others" if settings.given == ("rest",) else ""
-    if settings.given and not others:
-        others = f" on top of {listed(settings.given, 3)}"
-    return (
-        f"The strongest is {name}: revealed to the model{others or ' alone'}, it lowers the loss "
-        f"{rows}{_amounts([test])}, {amount}."
-    )
 
 
 def _parts_finding(result: PartitionedResult) -> list[str]:
@@ -156,11 +97,12 @@ def _parts_finding(result: PartitionedResult) -> list[str]:
     }
     some = {n: labels for n, labels in somewhere.items() if labels and n not in everywhere}
     parts = f"all {len(result)} parts by {printable(result.by)}"
-    verb = "is" if len(everywhere) == 1 else "are"
+    one, several = words_of(result.parts[0][1]).verdict
     first = (
-        f"{listed(everywhere, _max_names(everywhere))} {verb} significant in {parts}."
+        f"{listed(everywhere, _max_names(everywhere))} {one if len(everywhere) == 1 else several} "
+        f"in {parts}."
         if everywhere
-        else f"No feature is significant in {parts}."
+        else f"No feature {one} in {parts}."
     )
     if not some:
         return [first, "No feature is significant in only some of them."]
@@ -168,15 +110,19 @@ def _parts_finding(result: PartitionedResult) -> list[str]:
     return [first, f"Significant in only some of them: {listed(with_parts, 8)}."]
 
 
+def _figures_of(result: SFITResult | PartitionedResult) -> list[tuple[str, str]]:
+    if not isinstance(result, PartitionedResult):
+        return _key_figures(result)
+    return _key_figures_of_parts(result) if len(result) > 1 else _key_figures(result.parts[0][1])
+
+
 def _key_figures(result: SFITResult) -> list[tuple[str, str]]:
-    settings = result.settings
     last = result.gates[-1] if result.gates else None
     figures = [
         ("significant features", f"{len(result.selected)} of {len(result.feature_names)}"),
-        ("test rows", f"{_n_rows(result):,}"),
+        ("test rows", f"{result.settings.n_rows:,}"),
         ("sets tested", f"{len(result.tests):,}"),
-        ("alpha", number(settings.alpha)),
-        ("beta", " / ".join(number(beta) for beta in dict.fromkeys(settings.beta))),
+        *_level_figures(result),
     ]
     if last is not None:
         figures.append(
@@ -185,20 +131,23 @@ def _key_figures(result: SFITResult) -> list[tuple[str, str]]:
     return figures
 
 
-def _key_figures_of_parts(result: Any) -> list[tuple[str, str]]:
+def _level_figures(result: SFITResult) -> list[tuple[str, str]]:
+    """The level, and what limits a test besides it."""
+    betas = " / ".join(number(beta) for beta in dict.fromkeys(result.settings.beta))
+    limits = [("beta", betas), ("smallest p possible", resolution([result]))]
+    return [("alpha", number(result.settings.alpha)), *(pair for pair in limits if pair[1])]
+
+
+def _key_figures_of_parts(result: PartitionedResult) -> list[tuple[str, str]]:
     first = result.parts[0][1]
-    rows = [_n_rows(part) for _, part in result.parts]
+    rows = [part.settings.n_rows for _, part in result.parts]
     return [
         ("parts", f"{len(result):,}"),
         ("features", f"{len(first.feature_names):,}"),
         ("test rows", f"{sum(rows):,}"),
         ("smallest part", f"{min(rows):,}"),
-        *_key_figures(first)[3:5],
+        *_level_figures(first),
     ]
-
-
-def _n_rows(result: SFITResult) -> int:
-    return result.tests[0].n if result.tests else 0
 
 
 # --- the table --------------------------------------------------------------------------
@@ -216,19 +165,21 @@ def _part(label: str, result: SFITResult, most: int) -> dict[str, Any]:
     return {
         "label": label,
         "finding": _finding(result) if label else [],
-        "columns": _columns(result),
-        "rows": _rows(listed_sets, bool(result.settings.correction)),
+        "tables": [
+            _table("All sets tested", listed_sets, _columns(result, listed_sets)),
+            _table("Mean losses and rows", listed_sets, _effect_columns(listed_sets)),
+        ],
         "left_out": lines,
         "gates": _gates(result),
         "gate_lines": gate_lines(result),
     }
 
 
-def _first_sets(result: SFITResult, most: int) -> tuple[list[SetTest], list[SetTest]]:
+def _first_sets(result: SFITResult, most: int) -> tuple[list[AnySetTest], list[AnySetTest]]:
     """At most about `most` sets, shared evenly among the orders; and the other sets."""
     families, crowded = by_order(result), len(result.tests) > most
-    first: list[SetTest] = []
-    hidden: list[SetTest] = []
+    first: list[AnySetTest] = []
+    hidden: list[AnySetTest] = []
     for place, family in enumerate(families):
         share = (most - len(first)) // (len(families) - place) if crowded else len(family)
         first += family[: max(1, share)]
@@ -236,72 +187,99 @@ def _first_sets(result: SFITResult, most: int) -> tuple[list[SetTest], list[SetT
     return first, hidden
 
 
-def _columns(result: SFITResult) -> list[dict[str, str]]:
-    """Key (as in `SFITResult.table`), heading and kind of each column."""
-    columns = [
-        ("order", "Order", "number"),
-        ("term", "Set", "name"),
-        ("base", "Over", "name"),
-        ("statistic", "Median", "number"),
-        ("ci_low", "from", "number"),
-        ("ci_high", "to", "number"),
-        ("p_value", "p-value", "number"),
-        ("p_adjusted", "adjusted p", "number"),
-        ("n_positive", "Rows improved", "number"),
-        ("share", "Share", "number"),
-        ("beta_max", "beta max", "number"),
-        ("significant", "Verdict", "verdict"),
-    ]
-    if not result.settings.correction:
-        columns = [column for column in columns if column[0] != "p_adjusted"]
-    return [dict(zip(("key", "title", "kind"), column, strict=True)) for column in columns]
-
-
-def _rows(tests: Sequence[SetTest], corrected: bool) -> list[dict[str, Any]]:
-    decimals = decimals_for(test.statistic for test in tests)
-    rows = []
-    for test in tests:
-        cells = {
-            "order": (test.order, str(test.order)),
-            "term": (None, ", ".join(map(printable, test.term))),
-            "base": (None, _base(test)),
-            "statistic": (test.statistic, _number(test.statistic, decimals)),
-            "ci_low": (test.ci_low, _number(test.ci_low, decimals)),
-            "ci_high": (test.ci_high, _number(test.ci_high, decimals)),
-            "p_value": (test.p_value, p_text(test.p_value)),
-            "p_adjusted": (test.p_adjusted, p_text(test.p_adjusted)),
-            "n_positive": (test.n_positive, f"{test.n_positive:,}"),
-            "share": (test.n_positive / test.n, _share(test.n_positive, test.n)),
-            "beta_max": (test.beta_max, _number(test.beta_max, 4)),
-            "significant": (
-                int(test.significant),
-                f"significant {stars(test.p_adjusted)}".strip() if test.significant else "–",
-            ),
-        }
-        if not corrected:
-            del cells["p_adjusted"]
-        rows.append(
-            {
-                "significant": test.significant,
-                "cells": [
-                    {"key": key, "value": _plain(value), "text": text}
-                    for key, (value, text) in cells.items()
-                ],
-            }
-        )
-    return rows
-
-
-def _base(test: SetTest) -> str:
+def _base(test: AnySetTest) -> str:
     """The base of a test; a long base as its number of features."""
     if len(test.base) > 4:
         return f"{len(test.base)} others"
     return ", ".join(map(printable, test.base)) or "nothing"
 
 
-def _plain(value: float | None) -> str:
-    """A number as JSON and spreadsheets write it; empty for None and NaN."""
-    return "" if value is None or math.isnan(value) else f"{value:.6g}"
+ORDER = Column("order", "Order", lambda test: test.order, lambda test: str(test.order))
+TERM = Column(
+    "term", "Set", lambda test: math.nan, lambda test: ", ".join(map(printable, test.term))
+)
+BASE = Column("base", "Over", lambda test: math.nan, _base)
+VERDICT = Column(
+    "significant",
+    "Verdict",
+    lambda test: int(test.significant),
+    lambda test: f"significant {stars(test.p_adjusted)}".strip() if test.significant else "–",
+)
+KINDS = {"term": "name", "base": "name", "significant": "verdict"}
+"""Columns that do not hold numbers."""
+
+
+def _table(title: str, tests: Sequence[AnySetTest], columns: Sequence[Column]) -> dict[str, Any]:
+    """A table of sets: a title, columns with key, heading and kind, and rows of cells."""
+    return {
+        "title": title,
+        "columns": [
+            {"key": column.key, "title": column.title, "kind": KINDS.get(column.key, "number")}
+            for column in columns
+        ],
+        "rows": [
+            {
+                "significant": test.significant,
+                "cells": [
+                    {
+                        "key": column.key,
+                        "value": _plain(column.value(test)),
+                        "text": column.text(test),
+                    }
+                    for column in columns
+                ],
+            }
+            for test in tests
+        ],
+    }
+
+
+def _columns(result: SFITResult, tests: Sequence[AnySetTest]) -> list[Column]:
+    """The columns of the test; their keys are those of `SFITResult.table`."""
+    words, decimals = words_of(result), decimals_for(test.estimate for test in tests)
+    ends = (words.key, words.estimate.capitalize()), ("ci_low", "from"), ("ci_high", "to")
+    p_values = [("p_value", "p-value")]
+    if result.settings.correction:
+        p_values.append(("p_adjusted", "adjusted p"))
+    return [
+        ORDER,
+        TERM,
+        BASE,
+        *(_attribute(name, title, lambda v: fixed(v, decimals)) for name, title in ends),
+        *(_attribute(name, title, p_text) for name, title in p_values),
+        *words.full,
+        VERDICT,
+    ]
+
+
+def _effect_columns(tests: Sequence[AnySetTest]) -> list[Column]:
+    """Mean losses and moved rows, which every test has."""
+    # The difference of the two losses must be visible in them.
+    decimals = max(
+        decimals_for(test.loss_base for test in tests), decimals_for(test.gain for test in tests)
+    )
+    return [
+        ORDER,
+        TERM,
+        BASE,
+        _attribute("loss_base", "Mean loss without", lambda v: fixed(v, decimals)),
+        _attribute("loss_full", "Mean loss with", lambda v: fixed(v, decimals)),
+        _attribute("gain", "Mean gain", lambda v: fixed(v, decimals)),
+        _attribute("share_moved", "Rows moved", share_text),
+        _attribute("n_better", "Rows better", lambda v: f"{v:,}"),
+        _attribute("n_worse", "Rows worse", lambda v: f"{v:,}"),
+    ]
+
+
+def _attribute(name: str, title: str, text: Callable[[Any], str]) -> Column:
+    """A column that holds an attribute of the tests."""
+    value = attrgetter(name)
+    return Column(name, title, value, lambda test: text(value(test)))
+
+
+def _plain(value: float) -> str:
+    """A number as JSON and spreadsheets write it; empty for NaN."""
+    return "" if math.isnan(value) else f"{value:.6g}"
 
 
 def _gates(result: SFITResult) -> list[dict[str, str]]:
@@ -312,6 +290,8 @@ def _gates(result: SFITResult) -> list[dict[str, str]]:
             "statistic": number(gate.statistic).replace("-", "−"),
             "n_positive": f"{gate.n_positive:,} of {gate.n:,}",
             "p_value": p_text(gate.p_value),
+            "loss_found": number(gate.loss_found).replace("-", "−"),
+            "loss_full": number(gate.loss_full).replace("-", "−"),
             "verdict": "open: there is more to find" if gate.is_open else "closed",
         }
         for gate in result.gates
@@ -336,45 +316,31 @@ def _caveats(parts: Sequence[tuple[str, SFITResult]]) -> list[str]:
 
 def _caveats_of(result: SFITResult) -> list[str]:
     settings, tests = result.settings, result.tests
-    caveats = [f"{text[:1].upper()}{text[1:]}" for text in map(printable, result.caveats)]
+    texts = [*map(printable, result.caveats), *contradictions(result)]
+    caveats = [f"{text[:1].upper()}{text[1:]}" for text in texts]
     if not tests:
         return caveats
-    n = tests[0].n
+    words, n = words_of(result), settings.n_rows
     if n < FEW_ROWS and not any("too few" in text for text in caveats):
         needed = int(critical_count(n, settings.alpha))
-        caveats.append(
-            f"{n} rows are few: {needed} of them must improve before a set is significant, so "
-            "the test misses weaker effects."
-        )
+        caveats.append(words.few_rows.format(n=n, needed=needed))
     if settings.correction is None and len(tests) >= MANY_TESTS:
         caveats.append(
             f"{len(tests):,} sets were tested at level {number(settings.alpha)} without a "
             "correction: some may be significant by chance. Correct with "
             'result.at(correction="fdr_by").'
         )
-    tied = [test for test in tests if n > 1 and test.ci_low == test.statistic == test.ci_high]
+    tied = [test for test in tests if n > 1 and test.ci_low == test.estimate == test.ci_high]
     if tied:
         names = ["(" + ", ".join(test.term) + ")" for test in tied]
-        caveats.append(
-            f"Ties: several rows change by exactly the median for {listed(names, 4)}, so the "
-            "interval is a single point. A row that does not change counts as not improved."
-        )
-    touching = [test for test in tests if test.significant and test.ci_low <= 0]
-    if touching:
-        caveats.append(
-            f"{len(touching)} significant {'set has' if len(touching) == 1 else 'sets have'} an "
-            "interval that contains zero: the test is one-sided, the interval two-sided."
-        )
+        caveats.append(words.single_point.format(names=listed(names, 4)))
     if result.remainder:
         caveats.append(
             f"The gate after order {result.gates[-1].after_order} is open: all features together "
             "predict better than those found. Test larger sets with a larger max_order."
         )
     if any(test.significant and test.order > 1 for test in tests) and not settings.strict:
-        caveats.append(
-            "Significant sets of two or more features are not proven interactions: strict=True "
-            "requires a set to improve on each of its subsets with one member fewer."
-        )
+        caveats.append(words.sets)
     return caveats
 
 
@@ -387,55 +353,17 @@ def _coverage(results: Sequence[SFITResult]) -> str:
     return percent(least) if len(coverages) == 1 else at_least
 
 
-def _amounts(tests: Sequence[SetTest]) -> str:
-    """The smallest fall of the loss that counts, for each order if the orders differ."""
-    betas = {test.order: test.beta for test in tests}
-    if len(set(betas.values())) > 1:
-        amounts = [
-            f"{f'by more than {percent(beta)}' if beta else 'by any amount'} at order {order}"
-            for order, beta in betas.items()
-        ]
-        return f" {', '.join(amounts)}"
-    beta = max(betas.values(), default=0.0)
-    return f" by more than {percent(beta)}" if beta else ""
-
-
 def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
-    """The terms of the table and their meanings, for these results of one test."""
-    settings, tests = results[0].settings, [test for result in results for test in result.tests]
-    if settings.refitted:
-        compared = (
-            "Every test row is predicted twice: by the model as fitted, and by the model fitted "
-            "again without the feature."
-        )
-    else:
-        hidden = "averaged out" if settings.averaged else "frozen at reference values"
-        compared = (
-            "The model predicts every test row twice: with the set revealed on top of the features "
-            f"in column Over, and without the set. Features not revealed are {hidden} "
-            f"({settings.reference})."
-        )
-    less = ", minus the share beta of the loss without the set" if any(settings.beta) else ""
-    certain = "for any data" if settings.interval == "exact" else "approximately"
+    """The terms of the tables and their meanings, for these results of one test."""
+    words, tests = words_of(results[0]), [test for result in results for test in result.tests]
     reading = [
-        ("What is compared", compared),
+        ("Significant", f"{words.significant} *** p below 0.001, ** below 0.01, * below 0.05."),
+        *words.reading(results, _coverage(results)),
         (
-            "Median and interval",
-            f"Reduction of the loss ({settings.loss}) per row{less}; above zero the set helps. "
-            f"The interval covers the true median with probability "
-            f"{_coverage(results)}, {certain}.",
-        ),
-        (
-            "Rows improved",
-            f"Rows whose loss falls{_amounts(tests)}. The p-value is the probability of at least "
-            "this many improved rows if each improved with probability 1/2. It is exact for any "
-            "model and any data.",
-        ),
-        ("Stars", "*** p below 0.001, ** below 0.01, * below 0.05."),
-        (
-            "beta max",
-            f"The set stays significant{at_level(settings)}, without a correction, for every beta "
-            "below this number: the larger, the more robust the finding.",
+            "Mean losses and rows",
+            "The mean loss without and with the set, their difference (the gain), the rows whose "
+            "prediction moves when the set is revealed, and the rows whose loss falls or rises by "
+            "any amount. They describe the effect and decide nothing.",
         ),
     ]
     if len({test.order for test in tests}) > 1:
@@ -450,8 +378,9 @@ def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
         reading.append(
             (
                 "Gate",
-                "Tests whether all features together predict better than those found so far. Open: "
-                "there is more to find. A closed gate does not prove that nothing is left.",
+                "Tests whether all features together improve the typical row beyond those found so "
+                "far. Open: there is more to find. A closed gate does not prove that nothing is "
+                "left: compare the mean losses.",
             )
         )
     return reading
@@ -464,8 +393,8 @@ def _settings(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
     result = results[0]
     s, pairs = result.settings, dict(facts(result))
     if len(results) > 1:
-        pairs["Rows"] = f"{sum(map(_n_rows, results)):,}"
-        pairs["Interval"] = f"{s.interval}, coverage {_coverage(results)}"
+        pairs["Rows"] = f"{sum(one.settings.n_rows for one in results):,}"
+        pairs["Interval"] = f"{s.interval}, {words_of(result).coverage} {_coverage(results)}"
     rows = [(name, printable(value)) for name, value in pairs.items()]
     rows += [
         ("Largest order", str(s.max_order)),
@@ -484,7 +413,7 @@ def _settings(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
                 f"{choice.n_models} random models on {choice.n_rows:,} rows, seed {choice.seed}",
             )
         )
-    else:
+    elif s.seed is None:
         rows.append(("Seed", "none: nothing was drawn at random"))
     if "seconds" in result.run:
         rows.append(("Time", _seconds(result.run["seconds"])))

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from sfit._partitioned import PartitionedResult
-from sfit._result import SetTest, SFITResult
-from sfit._summary import at_level
+from sfit._result import SFITResult
+from sfit._set_tests import AnySetTest, sign_tests
+from sfit._words import Words, at_level, words_of
 from sfit.exceptions import MissingDependencyError
 from sfit.plotting import (
     BetaCurveDisplay,
@@ -50,7 +51,7 @@ def figures(result: SFITResult, name: str) -> list[Figure]:
     pictures = [importance(result, f"{name}-importance")]
     if any(len(test.term) == 2 for test in result.tests):
         pictures.append(_pairs(result, f"{name}-pairs"))
-    if not all(math.isnan(test.beta_max) for test in result.tests):
+    if not all(math.isnan(test.beta_max) for test in sign_tests(result.tests)):
         pictures.append(_beta_max(result, f"{name}-carries"))
     if result.beta_choice is not None:
         pictures.append(_choice(result, f"{name}-choice"))
@@ -59,29 +60,29 @@ def figures(result: SFITResult, name: str) -> list[Figure]:
 
 def importance(result: SFITResult, name: str, width: float = WIDTH) -> Figure:
     """The importance plot."""
-    display = ImportanceDisplay(result)
+    display, words = ImportanceDisplay(result), words_of(result)
     with _canvas(width, display.height) as ax:
         display.plot(ax)
         tips: Tips = {}
         for axes, tests in zip(display.axes_, display.shown, strict=True):
-            _cover_rows(axes, range(len(tests)), tests, tips)
+            _cover_rows(axes, range(len(tests)), tests, words, tips)
         return Figure(
             "Importance",
-            "Median reduction of the loss with its interval. Filled and coloured: significant. "
-            "Hollow and grey: not significant.",
-            _svg(ax.figure, name, tips, "Medians and intervals of the sets tested"),
+            f"{words.effect.capitalize()} with its {words.interval}. Filled and coloured: "
+            "significant. Hollow and grey: not significant.",
+            _svg(ax.figure, name, tips, f"{words.estimate.capitalize()} and interval of each set"),
         )
 
 
 def parts_side_by_side(result: PartitionedResult, name: str, width: float = WIDTH) -> Figure:
     """The parts of a partitioned result."""
-    display = PartsDisplay(result)
+    display, words = PartsDisplay(result), words_of(result.parts[0][1])
     with _canvas(width, display.height) as ax:
         display.plot(ax)
         tips: Tips = {}
         for axes, (_, tests) in zip(display.axes_, display.drawn(), strict=True):
             rows = [display.features.index(test.term[0]) for test in tests]
-            _cover_rows(axes, rows, tests, tips)
+            _cover_rows(axes, rows, tests, words, tips)
         return Figure(
             "Parts side by side",
             "Each feature alone, by part, on a common scale. Filled and coloured: significant.",
@@ -90,15 +91,16 @@ def parts_side_by_side(result: PartitionedResult, name: str, width: float = WIDT
 
 
 def _pairs(result: SFITResult, name: str) -> Figure:
-    display = InteractionDisplay(result)
+    display, words = InteractionDisplay(result), words_of(result)
     with _canvas(*display.size) as ax:
         display.plot(ax)
         tips: Tips = {}
         for (row, column), test in display.shown.items():
-            _cover(ax, (column - 0.5, row - 0.5), 1, ax.transData, sentence(test), tips)
+            text = sentence(test, words)
+            _cover(ax, (column - 0.5, row - 0.5), 1, ax.transData, text, tips)
         return Figure(
             "Pairs",
-            "Median reduction of the loss for each pair tested; significant pairs are filled and "
+            f"{words.effect.capitalize()} for each pair tested; significant pairs are filled and "
             "bold.",
             _svg(ax.figure, name, tips, "Pairs of features as a matrix"),
         )
@@ -155,9 +157,11 @@ def _canvas(width: float, height: float) -> Iterator[Any]:
         yield matplotlib.figure.Figure(figsize=(width, height), layout="constrained").subplots()
 
 
-def _cover_rows(ax: Any, rows: Iterable[int], tests: Iterable[SetTest], tips: Tips) -> None:
+def _cover_rows(
+    ax: Any, rows: Iterable[int], tests: Iterable[AnySetTest], words: Words, tips: Tips
+) -> None:
     for row, test in zip(rows, tests, strict=True):
-        _cover(ax, (0, row - 0.5), 1, ax.get_yaxis_transform(), sentence(test), tips)
+        _cover(ax, (0, row - 0.5), 1, ax.get_yaxis_transform(), sentence(test, words), tips)
 
 
 def _cover(ax: Any, corner: Any, width: float, transform: Any, text: str, tips: Tips) -> None:

@@ -6,7 +6,8 @@ from importlib.util import find_spec
 
 from sfit._partitioned import PartitionedResult
 from sfit._result import SFITResult
-from sfit._summary import as_html, escaped, printable
+from sfit._summary import as_html, escaped
+from sfit._text import printable
 
 WIDTH = 7.0
 

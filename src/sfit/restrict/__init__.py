@@ -47,7 +47,7 @@ class SidePredictions:
     prepared: dict[Side, Restricted] = field(default_factory=dict)
     """The functions of sides on a fast route; the model itself predicts all others."""
     tabulates: bool = False
-    """Whether a test that is exact for any function may use tables instead of the model."""
+    """Whether a model without structure may be tabulated, for a test of any function."""
     memory: Memory = field(default_factory=Memory)
     trusted: dict[tuple[Side, Side], bool] = field(default_factory=dict)
     """For each verified contrast, whether its route was close enough to the model."""
@@ -90,7 +90,7 @@ class SidePredictions:
         for side in direct:
             if not self.features.shown(side.shown):
                 self.prepared[side] = Constant(self.one(tile, side).values)
-        if not (tabulate and self.tabulates and direct):
+        if not (tabulate and self.tabulates and self.structure is None and direct):
             return route.name, route.contrasts
         tables: dict[Side, Restricted] = {}
         with suppress(ModelError):  # the direct route names the failing row

@@ -286,9 +286,12 @@ def _pieces(
         return
     x, values = (np.concatenate(of) for of in ([k.x for k in batches], [k.values for k in batches]))
     bounds = np.cumsum(np.concatenate([[0], *(np.diff(knots.bounds) for knots in batches)]))
-    widths = x[bounds[1:] - 1] - x[bounds[:-1]]
+    near = NEAR * np.repeat(x[bounds[1:] - 1] - x[bounds[:-1]], np.diff(bounds))
+    # Rounding moves a bend off the reference, and a flat piece behind it would miss the base.
+    here = np.abs(x) <= near
+    x[here], values[here] = 0.0, base
     # Drop knots that almost coincide: the slope between them is noise.
-    apart = np.diff(x, prepend=-np.inf) > NEAR * np.repeat(widths, np.diff(bounds))
+    apart = np.diff(x, prepend=-np.inf) > near
     apart[bounds[:-1]] = True
     bounds = np.append(0, np.cumsum(apart))[bounds]
     x, values = x[apart], values[apart]
@@ -297,7 +300,9 @@ def _pieces(
     slopes, intercepts = np.zeros_like(values), values
     inner = np.delete(np.arange(len(x)), lasts)
     slopes[inner] = (values[inner + 1] - values[inner]) / (x[inner + 1] - x[inner])[:, None]
-    intercepts[inner] -= slopes[inner] * x[inner, None]
+    # From the end nearer to the reference: nothing is rounded if that is there.
+    nearer = inner + (np.abs(x[inner + 1]) < np.abs(x[inner]))
+    intercepts[inner] = values[nearer] - slopes[inner] * x[nearer, None]
     below = np.append(0, np.cumsum(x < 0))
     at_reference = firsts + np.maximum(below[lasts] - below[firsts + 1], 0)
     intercepts += np.repeat(base - intercepts[at_reference], np.diff(bounds), axis=0)

@@ -10,11 +10,14 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from sfit.exceptions import DataError
-from sfit.rows import Table, as_table, column_names, hash_table, select_columns, take_rows
-from sfit.rows._tiles import hash_column
+from sfit.rows._table import Table, as_table, column_names, select_columns, take_rows
+from sfit.rows._tiles import hash_column, hash_table
+
+Array = npt.NDArray[Any]
 
 MARKED_ROWS = 256
 """Number of rows of a frame that are compared when it is read again."""
@@ -41,16 +44,18 @@ class FrameStore:
         return self._survey[0]
 
     @cached_property
+    def head(self) -> Table:
+        """The columns of the first frame, without a row."""
+        return next(self._tables())[:0]
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The columns of the first frame."""
-        return column_names(next(self._tables())) or ()
+        return column_names(self.head) or ()
 
-    @cached_property
-    def starts(self) -> list[int]:
-        """First row of each frame of a list; any other iterable is read from the beginning."""
-        if not isinstance(self.frames, Sequence):
-            return [0]
-        return np.cumsum([0, *self._lengths])[:-1].tolist()
+    def skipped(self, rows: Array) -> Array:
+        """0 for a list, whose frames are in memory; other iterables start at their beginning."""
+        return np.where(isinstance(self.frames, Sequence) | (rows == 0), 0, np.inf)
 
     def __len__(self) -> int:
         return sum(self._lengths)

@@ -13,10 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sfit.exceptions import ArgumentError, DataError, MissingDependencyError, SFITError
-from sfit.rows import Table, _tiles, as_table
 from sfit.rows._identity import FileIdentity, Listing, check_footer, check_stamp, identify
+from sfit.rows._table import Table, as_table
+
+Array = npt.NDArray[Any]
+
+BATCH_ROWS = 65_536
+"""Largest number of rows that are decoded at a time."""
+BUFFER_BYTES = 1 << 18
+"""Bytes of a column that are read at a time: whoever needs half a row group reads half of it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,8 @@ class ParquetStore:
     """The row groups of a Parquet data set."""
 
     blocks: tuple[Block, ...]
-    names: tuple[str, ...]
+    schema: Any
+    """The pyarrow schema of all files."""
     dictionaries: tuple[str, ...] = ()
     """The categorical columns."""
     listing: Listing | None = None
@@ -49,10 +58,24 @@ class ParquetStore:
     def __len__(self) -> int:
         return sum(block.n_rows for block in self.blocks)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(self.schema.names)
+
     @cached_property
-    def starts(self) -> list[int]:
+    def head(self) -> Table:
+        """All columns, without a row."""
+        return as_table(_as_frame(self.schema.empty_table(), self.blocks[0].path))
+
+    @cached_property
+    def starts(self) -> Array:
         """First row of each row group."""
-        return (np.cumsum([0, *(block.n_rows for block in self.blocks)])[:-1]).tolist()
+        return np.cumsum([0, *(block.n_rows for block in self.blocks)])[:-1]
+
+    def skipped(self, rows: Array) -> Array:
+        """Number of rows before each of some rows that are read in vain: those of its row group."""
+        return np.asarray(rows - self.starts[np.searchsorted(self.starts, rows, "right") - 1])
 
     @cached_property
     def categories(self) -> dict[str, list[Any]]:
@@ -75,18 +98,14 @@ class ParquetStore:
             self.listing.check()
         unified = {name: self.categories[name] for name in columns if name in self.dictionaries}
         first = int(np.searchsorted(self.starts, start, "right")) - 1
-        skip = start - self.starts[first]
+        skip = int(start - self.starts[first])
         left = len(self) - start
         for path, of_file in groupby(self.blocks[first:], key=lambda block: block.path):
             for table in _read_file(list(of_file), columns):
                 if skip >= table.num_rows:
                     skip -= table.num_rows
                     continue
-                try:
-                    frame = table.slice(skip).to_pandas()
-                except (ValueError, TypeError, KeyError, AttributeError) as error:
-                    # The pandas metadata in the file is JSON, and may be damaged.
-                    raise DataError(f"X cannot be read: {path!r}: {error}") from error
+                frame = _as_frame(table.slice(skip), path)
                 for name, categories in unified.items():
                     # Not astype, which ignores a different order of the same categories.
                     frame[name] = frame[name].cat.set_categories(categories)
@@ -106,6 +125,14 @@ class ParquetStore:
         return digest.hexdigest()
 
 
+def _as_frame(table: Any, path: str) -> Any:
+    try:
+        return table.to_pandas()
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        # The pandas metadata in the file is JSON, and may be damaged.
+        raise DataError(f"X cannot be read: {path!r}: {error}") from error
+
+
 def _read_file(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[Any]:
     """Tables of some columns; checks before the first and after each that the file is unchanged."""
     import pyarrow as pa
@@ -118,11 +145,11 @@ def _read_file(blocks: Sequence[Block], columns: Sequence[str]) -> Iterator[Any]
     try:
         with at.filesystem.open_input_file(at.path) as file:
             _unchanged(at, file)
-            parquet = pq.ParquetFile(file)
+            parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
             for at in blocks:
                 n_read = 0
                 for batch in parquet.iter_batches(
-                    batch_size=_tiles.TILE_ROWS,
+                    batch_size=BATCH_ROWS,
                     row_groups=[at.row_group],
                     columns=stored,
                     use_threads=False,
@@ -245,7 +272,7 @@ def parquet_store(dataset: Any) -> ParquetStore:
         for field_ in dataset.schema
         if pa.types.is_dictionary(field_.type) and field_.name not in keys
     )
-    return ParquetStore(blocks, tuple(dataset.schema.names), dictionaries)
+    return ParquetStore(blocks, dataset.schema, dictionaries)
 
 
 def _blocks(dataset: Any) -> tuple[Block, ...]:

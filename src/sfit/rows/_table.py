@@ -30,41 +30,14 @@ _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 def as_table(X: Any, argument: str = "X") -> Table:
     """Convert the user's rows to a table without copying them, or refuse them."""
     if sp.issparse(X):
-        if X.ndim != 2:
-            raise DataError(f"{argument} must have two dimensions; got shape {X.shape}.")
-        sparse = X.tocsc()
-        if sparse.dtype.kind in "biu":
-            sparse = sparse.astype(np.float64)
-        if sparse.dtype.kind != "f":
-            raise DataError(f"{argument} must hold numbers; got dtype {sparse.dtype}.")
-        return sparse
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        raise DataError(
-            f"{argument} is masked at some entries, which models ignore. Use X.filled(np.nan)."
-        )
+        return _sparse_table(X, argument)
     if isinstance(X, np.ndarray | list | tuple):
-        array = _as_array(X, argument)
-        if array.ndim != 2:
-            raise DataError(
-                f"{argument} must have two dimensions, rows and columns; got shape {array.shape}. "
-                "Use X.reshape(-1, 1) for a single feature."
-            )
-        if array.dtype.kind in "biu":
-            array = array.astype(np.float64)
-        if array.dtype.kind not in "fO":
-            raise DataError(
-                f"{argument} must hold numbers or objects; got dtype {array.dtype}. Use a frame, "
-                "or X.astype(object), for text and dates."
-            )
-        if array.dtype == np.float16:
-            array = array.astype(np.float32)
-        return array
+        return _array_table(X, argument)
     if isinstance(X, pd.DataFrame):
-        sparse = {
-            name: dtype.subtype
-            for name, dtype in X.dtypes.items()
-            if isinstance(dtype, pd.SparseDtype)
-        }
+        sparse = {}
+        for name, dtype in X.dtypes.items():
+            if isinstance(dtype, pd.SparseDtype):
+                sparse[name] = dtype.subtype
         X = X.astype(sparse) if sparse else X
     try:
         table = nw.from_native(X, eager_only=True)
@@ -75,7 +48,7 @@ def as_table(X: Any, argument: str = "X") -> Table:
         ) from error
     except DuplicateError as error:
         raise DataError(f"{argument} has duplicate column names: {error}") from error
-    labels = [str(column) for column in table.columns]
+    labels = list(map(str, table.columns))
     if len(set(labels)) < len(labels):
         twice = sorted({label for label in labels if labels.count(label) > 1})
         raise DataError(f"{argument} has duplicate column names: {twice!r}.")
@@ -89,6 +62,38 @@ def as_table(X: Any, argument: str = "X") -> Table:
                 "it to numbers of at most 64 bits, text or categories."
             )
     return table
+
+
+def _sparse_table(X: Any, argument: str) -> Table:
+    if X.ndim != 2:
+        raise DataError(f"{argument} must have two dimensions; got shape {X.shape}.")
+    sparse = X.tocsc()
+    if sparse.dtype.kind in "biu":
+        sparse = sparse.astype(np.float64)
+    if sparse.dtype.kind != "f":
+        raise DataError(f"{argument} must hold numbers; got dtype {sparse.dtype}.")
+    return sparse
+
+
+def _array_table(X: Any, argument: str) -> Table:
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise DataError(
+            f"{argument} is masked at some entries, which models ignore. Use X.filled(np.nan)."
+        )
+    array = _as_array(X, argument)
+    if array.ndim != 2:
+        raise DataError(
+            f"{argument} must have two dimensions, rows and columns; got shape {array.shape}. "
+            "Use X.reshape(-1, 1) for a single feature."
+        )
+    if array.dtype.kind in "biu":
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "fO":
+        raise DataError(
+            f"{argument} must hold numbers or objects; got dtype {array.dtype}. Use a frame, "
+            "or X.astype(object), for text and dates."
+        )
+    return array.astype(np.float32) if array.dtype == np.float16 else array
 
 
 def _is_view(table: Table, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Held-out rows, cut into tiles of `TILE_ROWS` consecutive rows.
+"""Held-out rows, cut into tiles of consecutive rows.
 
 Every sum and every prediction over data works tile by tile, so results do not depend on the number
 of workers.
@@ -21,7 +21,7 @@ from sfit.rows._table import Table, is_frame, is_number, take_rows
 Array = npt.NDArray[Any]
 
 TILE_ROWS = 65_536
-"""Results depend on this number, because sums and model calls go tile by tile. Do not change it."""
+"""The size of a tile. Sums and model calls go tile by tile, so results depend on it."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,12 @@ class Tile:
     """Index of each row's part; None if the rows are not partitioned."""
     row_ids: Array | None = None
     """Row numbers in the user's data if the tile belongs to a subset, else None."""
+    start: int = 0
+    """Row number in the user's data of the first row."""
 
     def number(self, row: int) -> int:
         """Row number in the user's data of a row of the tile."""
-        return int(self.index * TILE_ROWS + row if self.row_ids is None else self.row_ids[row])
+        return int(self.start + row if self.row_ids is None else self.row_ids[row])
 
     def __len__(self) -> int:
         return len(self.y)
@@ -118,6 +120,7 @@ class HeldRows:
     """Index of each row's part."""
     parts: tuple[Any, ...] = ()
     chosen: Array | None = None
+    tile_rows: int = TILE_ROWS
 
     shared = None
     read_once = False
@@ -127,13 +130,15 @@ class HeldRows:
 
     def tile(self, index: int) -> Tile:
         """One tile."""
-        rows = slice(index * TILE_ROWS, (index + 1) * TILE_ROWS)
+        start = index * self.tile_rows
+        rows = slice(start, start + self.tile_rows)
         return Tile(
             index,
             self.table[rows],
             self.y[rows],
             None if self.part is None else self.part[rows],
             None if self.chosen is None else self.chosen[rows],
+            start,
         )
 
     @property
@@ -144,7 +149,7 @@ class HeldRows:
     @property
     def tile_runs(self) -> Sequence[TileRun]:
         """One run per tile."""
-        n_tiles = -(-len(self) // TILE_ROWS)
+        n_tiles = -(-len(self) // self.tile_rows)
         return [_OneTile(range(k, k + 1), self.tile(k)) for k in range(n_tiles)]
 
     def sizes(self) -> tuple[int, ...]:
@@ -155,12 +160,12 @@ class HeldRows:
 
     def subset(self, row_ids: Array) -> HeldRows:
         """The rows with these sorted row numbers."""
-        return HeldRows(
-            take_rows(self.table, row_ids),
-            self.y[row_ids],
-            None if self.part is None else self.part[row_ids],
-            self.parts,
-            row_ids,
+        return replace(
+            self,
+            table=take_rows(self.table, row_ids),
+            y=self.y[row_ids],
+            part=None if self.part is None else self.part[row_ids],
+            chosen=row_ids,
         )
 
     def undivided(self) -> HeldRows:

@@ -6,8 +6,10 @@ checked on a probe of at most 256 rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -29,15 +31,20 @@ from sfit.restrict import (
     cancelled_size,
     rounding_noise,
 )
-from sfit.rows import Rows, Tile, as_table, column_names, select_columns
-from sfit.rows._ranges import is_one_number
-from sfit.rows._store import open_store
-from sfit.rows._stored_rows import head_of
+from sfit.rows import Rows, Table, Tile, as_table, column_names, column_values, select_columns
+from sfit.rows._stored import Store, open_store
+from sfit.rows._survey import is_one_number
+from sfit.rows._tiles import TILE_ROWS
 from sfit.sample._background import draw_background
 from sfit.sample._columns import asides, column_or_vector, used_columns
-from sfit.sample._dummies import dummies_warning
-from sfit.sample._prepared import PreparedRows, prepare_rows
-from sfit.sample._prepared_stored import prepare_stored_rows
+from sfit.sample._prepared import (
+    HeldSource,
+    Piece,
+    PreparedRows,
+    Source,
+    StoredSource,
+    prepare_rows,
+)
 from sfit.sample._reference import check_reference, has_no_names, with_reference
 
 Array = npt.NDArray[Any]
@@ -140,37 +147,18 @@ def prepare(
     always_on: Sequence[Any] = (),
     by: Any = None,
     seed: int = 0,
+    tile_rows: int = TILE_ROWS,
 ) -> Sample:
     """Check all arguments and data, and prepare the rows, the features and the loss.
 
     The rows of an averaged reference are drawn with `seed`.
     """
-    asked: dict[str, Any] = {
-        "X": X,
-        "y": y,
-        "features": features,
-        "loss": loss,
-        "reference": reference,
-        "groups": groups,
-        "always_on": always_on,
-    }
     check_loss(loss)
     view = as_view(model, loss)
-    store = open_store(X)
-    whole = as_table(X) if store is None else head_of(store)
-    if whole.shape[0] == 0 or whole.shape[1] == 0:
-        raise DataError(f"X must have rows and columns; got shape {tuple(whole.shape)}.")
-    if store is not None:
-        for argument, value in (("y", y), ("by", by)):
-            if not isinstance(value, str) and not (argument == "by" and value is None):
-                raise ArgumentError(
-                    f"{argument} must be the name of a column if X is read from files or from a "
-                    f"sequence of frames; got {type(value).__name__}."
-                )
-    target, target_column = column_or_vector(y, whole, "y")
-    labels, positions = used_columns(view, whole, features, asides(target_column, by, whole))
-    unnamed = column_names(whole) is None
-    asked["features"] = features if unnamed else labels
+    store, table = open_rows(X, y, by)
+    target, target_column = column_or_vector(y, table, "y")
+    labels, positions = used_columns(view, table, features, asides(target_column, by, table))
+    unnamed = column_names(table) is None
     column_ids = positions if unnamed else ()
     revealed = positions_of(always_on, labels, "always_on", column_ids)
     owners = group_columns(labels, groups, revealed, column_ids)
@@ -180,71 +168,132 @@ def prepare(
     drawn = False
     if isinstance(reference, Average):
         reference, drawn = draw_background(reference, labels, seed)
-        asked["reference"] = reference
+    if not unnamed:
+        check_order(reference, labels, positions, features)
+    chosen = choose_loss(loss, view.task)
+    by_class = isinstance(by, str) and by == "class"
+    source: Source
+    if store is None:
+        part = None if by is None or by_class else column_or_vector(by, table, "by")[0]
+        source = HeldSource(Piece(select_columns(table, positions), target, part), tile_rows)
+    else:
+        source = StoredSource(store, tuple(labels), y, by, tile_rows)
+    rows = prepare_rows(
+        view,
+        source,
+        labels,
+        reference,
+        by_class=by_class,
+        of_counts=chosen.of_counts,
+    )
+    tested = masked_features(rows, owners, revealed, isinstance(reference, str))
+    return Sample(
+        view=rows.view,
+        rows=rows.rows,
+        features=tested,
+        loss=chosen,
+        always_on=tuple(map(labels.__getitem__, revealed)),
+        caveats=tuple(caveats_of(tested, rows.sample)),
+        asked={
+            "X": X,
+            "y": y,
+            "features": features if unnamed else labels,
+            "loss": loss,
+            "reference": reference,
+            "groups": groups,
+            "always_on": always_on,
+            "tile_rows": tile_rows,
+        },
+        seed=seed if drawn else None,
+    )
+
+
+def open_rows(X: Any, y: Any, by: Any) -> tuple[Store | None, Table]:
+    """Rows in memory as a table; for files, their store and a table of their columns."""
+    store = open_store(X)
+    if store is None:
+        table = as_table(X)
+        shape = table.shape
+    else:
+        table = store.head if len(store) else np.empty((0, 0))
+        shape = len(store), table.shape[1]
+    if shape[0] == 0 or shape[1] == 0:
+        raise DataError(f"X must have rows and columns; got shape {tuple(shape)}.")
+    if store is not None:
+        for argument, value in (("y", y), ("by", by)):
+            if not isinstance(value, str) and not (argument == "by" and value is None):
+                raise ArgumentError(
+                    f"{argument} must be the name of a column if X is read from files or from a "
+                    f"sequence of frames; got {type(value).__name__}."
+                )
+    return store, table
+
+
+def check_order(
+    reference: Any, labels: Sequence[str], positions: Sequence[int], features: Any
+) -> None:
+    """Refuse reference values without names if the user's order is not the model's."""
+    if not has_no_names(reference, labels):
+        return
     user_order = [label for _, label in sorted(zip(positions, labels, strict=True))]
     if isinstance(features, list | tuple):
         user_order = list(map(str, features))
-    if not unnamed and user_order != labels and has_no_names(reference, labels):
+    if user_order != labels:
         raise ArgumentError(
             f"reference has values without names: are they in the order {user_order[:8]!r}, or in "
             f"the model's order {labels[:8]!r}? Pass a mapping, a Series or a frame with column "
             "names."
         )
-    chosen = choose_loss(loss, view.task)
-    prepared: PreparedRows
-    if store is None:
-        table = select_columns(whole, positions)
-        prepared = prepare_rows(view, table, target, by, whole, labels, reference, chosen.of_counts)
-    else:
-        prepared = prepare_stored_rows(view, store, y, by, labels, reference, chosen.of_counts)
-    view, rows, background, origin, spans, missing, sample = prepared
-    behind: dict[int, list[int]] = {}
-    for column, source in enumerate(origin):
-        behind.setdefault(source, []).append(column)
-    always = sorted(column for source in revealed for column in behind.get(source, ()))
-    # A constant column that is always revealed (an intercept) is frozen at its value.
-    constant = {c: [spans[c][0]] for c in always if c not in missing and is_one_number(spans[c])}
-    background = with_reference(background, sample, constant, view.categorical)
-    tested = Features(
+
+
+def masked_features(
+    rows: PreparedRows, owners: Mapping[str, Sequence[int]], revealed: Sequence[int], own: bool
+) -> Features:
+    """The features under test in the masked space; `own`: the reference is of these rows."""
+    behind: dict[int, list[int]] = defaultdict(list)
+    for column, source in enumerate(rows.origin):
+        behind[source].append(column)
+    columns = [
+        tuple(sorted(chain(*map(behind.__getitem__, sources)))) for sources in owners.values()
+    ]
+    always_on, constant = [], {}
+    for column in sorted(chain(*map(behind.__getitem__, revealed))):
+        if column not in rows.missing and is_one_number(rows.spans[column]):
+            # A constant column that is always revealed (an intercept) is frozen at its value.
+            constant[column] = [rows.spans[column][0]]
+        else:
+            always_on.append(column)
+    return Features(
         names=tuple(owners),
-        columns=tuple(
-            tuple(sorted(column for source in members for column in behind.get(source, ())))
-            for members in owners.values()
-        ),
-        always_on=tuple(column for column in always if column not in constant),
-        reference=background,
-        space="encoded" if view.encoded else "original",
-        origin="test rows" if isinstance(reference, str) else "given",
-        missing=missing,
-        spans=spans,
+        columns=tuple(columns),
+        always_on=tuple(always_on),
+        reference=with_reference(rows.reference, rows.sample, constant, rows.view.categorical),
+        space="encoded" if rows.view.encoded else "original",
+        origin="test rows" if own else "given",
+        missing=rows.missing,
+        spans=rows.spans,
     )
-    caveats = []
-    dropped = [n for n, columns in zip(tested.names, tested.columns, strict=True) if not columns]
-    if dropped:
-        caveats.append(f"dropped before the model, so never significant: {shorten(dropped)}.")
-    at_reference, elsewhere = constant_features(tested, sample)
+
+
+def caveats_of(features: Features, sample: Table) -> Iterator[str]:
+    """What the reader of a result should know about these features and their reference."""
+    if () in features.columns:
+        pairs = zip(features.names, features.columns, strict=True)
+        dropped = [name for name, columns in pairs if not columns]
+        yield f"dropped before the model, so never significant: {shorten(dropped)}."
+    at_reference, elsewhere = constant_features(features, sample)
     if at_reference:
-        caveats.append(f"constant over these rows, so never significant: {shorten(at_reference)}.")
+        yield f"constant over these rows, so never significant: {shorten(at_reference)}."
     if elsewhere:
-        caveats.append(
+        yield (
             "constant over these rows, but not at their reference, so revealing them moves all "
             f"predictions in the same way: {shorten(elsewhere)}."
         )
-    if tested.origin == "test rows":
-        caveats.append(
+    if features.origin == "test rows":
+        yield (
             "reference values were taken from the test rows; pass the training set as reference to "
             "keep the test exact."
         )
-    return Sample(
-        view=view,
-        rows=rows,
-        features=tested,
-        loss=chosen,
-        always_on=tuple(labels[position] for position in revealed),
-        caveats=tuple(caveats),
-        asked=asked,
-        seed=seed if drawn else None,
-    )
 
 
 def _check_output(view: ModelView, y: Array, output: Array) -> None:
@@ -266,3 +315,46 @@ def _check_output(view: ModelView, y: Array, output: Array) -> None:
             f"({shorten(classes)}); it returned shape {output.shape}. Name the classes with "
             f"sfit.models.function_model(f, task='classification', classes=...).{remedy}"
         )
+
+
+def dummies_warning(trees: Trees, features: Features, rows: Table) -> str | None:
+    """A warning if the trees read more frozen dummies as 1 than any row has; else None.
+
+    Most libraries split a dummy halfway between 0 and 1. LightGBM splits next to 0, so its trees
+    read every mean as 1: the base then has all categories at once, unlike any training row.
+    """
+    columns = read_as_one(trees, features, rows)
+    if not columns:
+        return None
+    together = np.zeros(rows.shape[0])
+    for column in columns:
+        together += column_values(rows, column)
+    most = int(together.max())
+    if most >= len(columns):
+        return None
+    names = [
+        name
+        for name, of_feature in zip(features.names, features.columns, strict=True)
+        if columns.intersection(of_feature)
+    ]
+    return (
+        f"the trees read {len(columns)} frozen dummies as 1, but no row has more than {most} of "
+        "them at 1: dummies are frozen between 0 and 1, and LightGBM splits them next to 0. "
+        f"Against such a base, these features may look better than they are: {shorten(names)}. "
+        "Pass reference='median', or the values of a possible row."
+    )
+
+
+def read_as_one(trees: Trees, features: Features, rows: Table) -> set[int]:
+    """Columns of zeros and ones, mostly 0, whose frozen value some split reads as 1."""
+    frozen = np.zeros(len(features.spans))
+    for column, (low, high) in enumerate(features.spans):
+        if low == 0 and high == 1 and column not in features.always_on:
+            values = column_values(features.reference, column)
+            # A frozen value of 0 is on the same side of every split as 0: never reported.
+            frozen[column] = values[values < 0.5].max(initial=0.0)
+    at_node = frozen[trees.feature].astype(trees.dtype)
+    compare = np.less if trees.strict else np.less_equal
+    crossed = compare(at_node, trees.threshold) != compare(0, trees.threshold)
+    columns = set(trees.feature[crossed & (trees.left >= 0) & ~trees.categorical].tolist())
+    return {column for column in columns if np.isin(column_values(rows, column), (0, 1)).all()}

@@ -14,8 +14,7 @@ from sfit._average import Average
 from sfit._features import positions_in, shorten
 from sfit.exceptions import ArgumentError, DataError
 from sfit.rows import Table, as_table, column_names, select_columns, take_rows, to_native
-from sfit.rows._store import Store, open_store
-from sfit.rows._stored_rows import raw_tiles
+from sfit.rows._stored import Store, open_store, raw_tiles
 
 Array = npt.NDArray[Any]
 

@@ -1,11 +1,17 @@
-"""The roles of the columns of X: features in the model's order, target, parts."""
+"""The roles of the columns: features in the model's order, the target, and the parts of the rows.
+
+If the rows are a piece of X, `first` is the number of its first row, so messages can name a row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from sfit._features import positions_of
 from sfit.exceptions import ArgumentError, DataError
@@ -31,21 +37,18 @@ def asides(target_column: int | None, by: Any, table: Table) -> set[int]:
     """Columns of X that are features only if the model lists them: the target and `by`."""
     asides = set() if target_column is None else {target_column}
     names = column_names(table)
-    check_class(by, [] if names is None else [n for i, n in enumerate(names) if i not in asides])
-    if isinstance(by, str) and by != "class":
+    if not isinstance(by, str):
+        return asides
+    if by != "class":
         if names is None:
             raise ArgumentError(f"by={by!r} names a column, but X has no column names.")
         asides.update(positions_of([by], names, "by"))
-    return asides
-
-
-def check_class(by: Any, columns: Sequence[str]) -> None:
-    """Refuse by="class" if X has a column of that name: it could mean either."""
-    if isinstance(by, str) and by == "class" and "class" in columns:
+    elif names is not None and "class" in names and names.index("class") not in asides:
         raise ArgumentError(
             "by='class' means one part per class of y, but X also has a column 'class': rename the "
             "column, or pass the values that you mean, by=y or by=X['class']."
         )
+    return asides
 
 
 def used_columns(
@@ -116,3 +119,131 @@ def _listed_columns(
             f"{list(view.names[:8])!r}; got {list(features)!r}."
         )
     return positions
+
+
+def with_classes(view: ModelView, targets: Iterable[tuple[Array, int | None]]) -> ModelView:
+    """The view of a model that does not list its classes, with those that occur in y."""
+    classes = [
+        np.asarray(_classes_in(_labels(target, first)), dtype=object) for target, first in targets
+    ]
+    return replace(view, classes=_classes_in(np.concatenate(classes)))
+
+
+def _classes_in(labels: Array) -> Array:
+    try:
+        return np.asarray(sorted(pd.unique(labels).tolist()))
+    except TypeError as error:
+        raise _not_of_one_type(labels, error) from error
+
+
+def class_codes(classes: Array, target: Array, first: int | None = None) -> Array:
+    """The number of each row's class."""
+    target = _labels(target, first)
+    try:
+        index = pd.Index(classes)
+        codes = index.get_indexer(pd.Index(target))
+    except TypeError as error:
+        raise _not_of_one_type(target, error) from error
+    if (codes < 0).any() and target.dtype == bool:
+        codes = index.get_indexer(pd.Index(target.astype(int)))
+    if (codes < 0).any() and index.dtype == bool and set(target.tolist()) <= {0, 1}:
+        codes = index.get_indexer(pd.Index(target.astype(bool)))
+    if (codes < 0).any():
+        unknown = pd.unique(target[codes < 0]).tolist()
+        raise DataError(
+            f"y holds {unknown[:5]!r}, first {_where(codes < 0, first or 0)}, but the model's "
+            f"classes are {list(index[:8])!r}."
+        )
+    return np.asarray(codes)
+
+
+def _labels(target: Array, first: int | None) -> Array:
+    """The label of each row; a target with missing labels is refused."""
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
+    if target.ndim != 1:
+        raise DataError(f"y must hold one label per row; got shape {target.shape}.")
+    missing = np.asarray(pd.isna(target))
+    if missing.any():
+        raise DataError(f"y is missing {_where(missing, first)}.")
+    return target
+
+
+def _not_of_one_type(target: Array, error: TypeError) -> DataError:
+    return DataError(
+        "y must hold labels of one type, such as text or whole numbers; got dtype "
+        f"{target.dtype}, the first label is {target[0]!r}: {error}."
+    )
+
+
+def _where(bad: Array, first: int | None) -> str:
+    if first is None:
+        return f"at {int(bad.sum())} row(s), the first is row {bad.argmax()}"
+    return f"at row {first + bad.argmax()}"
+
+
+def checked_numbers(target: Array, counts: bool, first: int | None = None) -> Array:
+    """The target of a regression: finite, and not negative if the loss is for `counts`."""
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
+    if target.dtype == object and target.ndim <= 2:
+        # Plain numbers get a numeric dtype.
+        converted = pd.DataFrame(target).infer_objects().to_numpy()
+        target = converted if target.ndim == 2 else converted[:, 0]
+    if target.dtype.kind not in "biuf":
+        raise DataError(
+            f"y must hold numbers for a regression model; got dtype {target.dtype}. Use "
+            "y.astype(float) if they are numbers of another type."
+        )
+    if target.ndim > 2:
+        raise DataError(f"y must have one or two dimensions; got shape {target.shape}.")
+    finite = np.isfinite(target)
+    if not finite.all():
+        bad = np.asarray(~finite if finite.ndim == 1 else ~finite.all(axis=1))
+        raise DataError(f"y is missing or infinite {_where(bad, first)}.")
+    if counts and (target < 0).any():
+        bad = np.asarray(target < 0 if target.ndim == 1 else (target < 0).any(axis=1))
+        raise DataError(
+            f"y is below zero {_where(bad, first)}, but loss='poisson' is for counts and rates: "
+            "leave these rows out, or use 'absolute_error' or 'squared_error'."
+        )
+    return target
+
+
+def count_parts(values: Array, first: int | None, before: Any) -> pd.Series[int]:
+    """Number of rows of each part, up to and with a piece; `before` are the counts so far."""
+    if values.ndim != 1:
+        raise ArgumentError(f"by must hold one label per row; got shape {values.shape}.")
+    missing = np.asarray(pd.isna(values))
+    if missing.any():
+        raise DataError(
+            f"by is missing at row {(first or 0) + missing.argmax()}: give every row a part."
+        )
+    codes, labels = sorted_parts(values)
+    counts = pd.Series(np.bincount(codes), index=labels)
+    return counts if before is None else before.add(counts, fill_value=0)
+
+
+def sorted_parts(values: Array) -> tuple[Array, Any]:
+    """The index of each row's part, and the sorted labels of the parts."""
+    try:
+        codes, labels = pd.factorize(values, sort=True)
+    except TypeError as error:
+        raise DataError(
+            "by must hold labels such as text or whole numbers; the first is "
+            f"{values[0]!r}: {error}."
+        ) from error
+    if len(labels) > 1_000:
+        raise ArgumentError(f"by has {len(labels)} distinct labels; group them into at most 1,000.")
+    return codes, labels
+
+
+def part_codes(index: Any, values: Array) -> Array:
+    """The index of each row's part among the sorted labels."""
+    return np.asarray(pd.Index(index).get_indexer(pd.Index(values)))
+
+
+def plain_labels(index: Any) -> tuple[Any, ...]:
+    """Labels that JSON can hold; labels of other types, such as dates, become text."""
+    labels = np.asarray(index).tolist() if index.dtype.kind in "biufO" else map(str, index)
+    return tuple(x if isinstance(x, str | int | float | bool) else str(x) for x in labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -32,7 +33,8 @@ from sfit.rows import (
     take_rows,
     to_native,
 )
-from sfit.rows._ranges import centre_of
+from sfit.rows._survey import centre_of
+from sfit.rows._tiles import TILE_ROWS
 
 Array = npt.NDArray[Any]
 
@@ -109,15 +111,16 @@ def reference_rows(
     labels: Sequence[str],
     origin: Sequence[int],
     centre: Centre | None = None,
+    tile_rows: int = TILE_ROWS,
 ) -> Table:
     """The background rows of the masked space; one row, unless the reference is an average.
 
     `table` holds the user's columns, `encoded` the masked space, and `origin` the original column
     behind each masked one. Named references are computed in the masked space. Values given by the
     user are in original units and are encoded like rows of the data. If the tables hold only some
-    of the rows, `centre` returns the centres over all of them.
+    of the rows, `centre` returns the centres over all of them. Means add up sums of `tile_rows`.
     """
-    centre_by = centre or partial(centre_of, encoded, view.categorical)
+    centre_by = centre or partial(centre_of, encoded, view.categorical, tile_rows=tile_rows)
     columns, how, trusted = range(encoded.shape[1]), "mean", centre is not None
     given: dict[int, Values] = {}
     if isinstance(reference, str):
@@ -136,7 +139,7 @@ def reference_rows(
             }
     else:
         data = _encoded_reference(reference, view, labels)
-        centre_by, trusted = partial(centre_of, data, view.categorical), True
+        centre_by, trusted = partial(centre_of, data, view.categorical, tile_rows=tile_rows), True
         columns = range(data.shape[1])
     values = {c: given[c] if c in given else [centre_by(how, c)] for c in columns}
     return made_rows(encoded, values, view.categorical, trusted=trusted)
@@ -333,15 +336,15 @@ def _observed(table: Table, position: int, name: str, values: Sequence[Any], tru
         # A category that does not occur in these rows, though the model may have seen it.
         if all(pd.isna(v) or v in native.dtype.categories for v in values):
             return _made(series, values)
-    elif trusted and series.dtype == nw.String and isinstance(value, str):
-        if isinstance(native, pd.Series):
-            return _made(series, values)
-        words = [None if pd.isna(v) else v for v in values]
-        return nw.new_series(series.name, words, series.dtype, backend=table.implementation)
-    elif series.dtype == nw.Boolean and all(v in (0, 1) for v in values):
+        raise DataError(
+            f"reference for column {name!r} must be one of its categories in X; got {value!r}. Add "
+            "it with X[column].cat.add_categories."
+        )
+    if series.dtype == nw.Boolean and all(v in (0, 1) for v in values):
         return series[[0] * len(values)].scatter(range(len(values)), list(map(bool, values)))
-    elif trusted and isinstance(native, pd.Series) and series.dtype == nw.Object:
-        return _made(series, values)
+    if trusted and series.dtype != nw.Boolean:
+        with suppress(Exception):  # raised by the frame's library, for values of another type
+            return _made(series, values)
     raise DataError(
         f"reference for column {name!r} must be one of the values that occur in X; got {value!r}."
     )
@@ -357,7 +360,19 @@ def _row_with(column: Array, value: Any) -> int | None:
 
 
 def _made(series: Any, values: Sequence[Any]) -> Any:
-    """A pandas column of the same dtype with other values."""
+    """A column of the same type with other values."""
     native = series.to_native()
-    made = pd.Series(list(values), name=native.name, dtype=native.dtype)
-    return nw.from_native(made, series_only=True)
+    if isinstance(native, pd.Series):
+        of_pandas = pd.Series(list(values), name=native.name, dtype=native.dtype)
+        return nw.from_native(of_pandas, series_only=True)
+    present = [None if pd.isna(value) else value for value in values]
+    if hasattr(native, "combine_chunks"):
+        import pyarrow as pa
+
+        # Blocks are concatenated, for which a string must not become a large one.
+        array = pa.chunked_array([pa.array(present).cast(native.type)])
+        return nw.from_native(array, series_only=True).alias(series.name)
+    words = series.dtype in (nw.Categorical, nw.Enum)
+    dtype = nw.String() if words else series.dtype
+    made = nw.new_series(series.name, present, dtype, backend=series.implementation)
+    return made.cast(series.dtype)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sfit._arguments import check_choice, check_flag
+from sfit._for_studies import check_choice, check_flag
 from sfit.exceptions import DataError
 from sfit.studies import _page, _record
 
@@ -35,18 +35,18 @@ NAMES = (
 
 @dataclass(frozen=True)
 class Report:
-    """What a study found; printed, it is its page.
+    """The result of a study; `str` gives its page.
 
     Attributes
     ----------
     study : str
-        Its name.
+        Name of the study.
     settings, result : frozen dataclasses
-        What was asked for, and plain numbers.
+        The settings of the run, and its numbers.
     page : str
         The page, in Markdown.
     seconds : float
-        How long it took.
+        Duration of the run.
 
     Examples
     --------
@@ -74,11 +74,11 @@ def run(name: str, *, fast: bool = False, out: str | PathLike[str] | None = None
     name : str
         One of `NAMES`.
     fast : bool, default=False
-        Take seconds instead of minutes, with fewer rows and smaller models: the numbers are then
-        only a sketch of the paper's.
+        Take seconds instead of minutes, with fewer rows and smaller models. The numbers are then
+        only a rough version of the paper's.
     out : path, optional
-        Folder for the page (Markdown), its figures (PNG) and all numbers (JSON). By default
-        nothing is written.
+        Folder for the page (Markdown), its figures (PNG) and all numbers (JSON). Nothing is written
+        by default.
 
     Returns
     -------
@@ -106,19 +106,19 @@ def run(name: str, *, fast: bool = False, out: str | PathLike[str] | None = None
 
 
 def render(name: str, folder: str | PathLike[str]) -> Report:
-    """Write the page and the figures of a study anew, from the numbers of an earlier run.
+    """Write the page and the figures of a study again, from the numbers of an earlier run.
 
     Parameters
     ----------
     name : str
         One of `NAMES`.
     folder : path
-        Where `run` wrote to; page and figures there are replaced, the numbers stay.
+        Folder that `run` wrote to. Its page and figures are replaced; the numbers are kept.
 
     Returns
     -------
     Report
-        As of the run.
+        The same report as that of the run.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def _module(name: str) -> ModuleType:
 
 
 def _report(record: dict[str, Any], folder: Path | None) -> Report:
-    """The page of a record, written where asked for."""
+    """The report of a record; its files are written if a folder is given."""
     module = _module(record["study"])
     settings, result = (
         _record.restored(kind, record[part])

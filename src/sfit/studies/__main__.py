@@ -15,17 +15,19 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m sfit.studies", description="Reproduce a study of the SFIT paper."
     )
     parser.add_argument("study", choices=NAMES)
-    parser.add_argument("--fast", action="store_true", help="a sketch in seconds")
+    parser.add_argument("--fast", action="store_true", help="a rough version in seconds")
     parser.add_argument("--out", help="folder for the page, its figures and all numbers")
     parser.add_argument(
-        "--render", metavar="FOLDER", help="make page and figures anew from the numbers there"
+        "--render",
+        metavar="FOLDER",
+        help="write page and figures again from the numbers in a folder",
     )
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        if asked.render is not None:
-            report = render(asked.study, asked.render)
+        if options.render is not None:
+            report = render(options.study, options.render)
         else:
-            report = run(asked.study, fast=asked.fast, out=asked.out)
+            report = run(options.study, fast=options.fast, out=options.out)
     except SFITError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sfit.studies._page import new_figure, table
+from sfit.studies._page import joined, new_figure, table
 
 if TYPE_CHECKING:
     from sfit.studies.calibration import Result, Size
 
 CURVE_BETAS = tuple(np.logspace(-5, -1, 81).tolist())
-"""Where the curves are drawn."""
+"""The betas of the curves."""
 
 COLOURS = {
     "least squares, 52 columns": "#0072B2",
@@ -36,7 +36,7 @@ def figures(result: Result) -> dict[str, Any]:
     }
     for name, size in result.sizes.items():
         colour, style = lines[name]
-        # Two lines fall together: one is dashed.
+        # Two lines coincide: one is dashed.
         ax.plot(
             CURVE_BETAS, size.curve, "--" if "same" in name else style, color=colour, label=name
         )
@@ -53,25 +53,34 @@ def figures(result: Result) -> dict[str, Any]:
 
 def page(result: Result) -> str:
     """Size, corrections, gates, coverage."""
-    heads = [f"beta = {beta:g}" for beta in result.betas]
+    sections = (_size, _why, _corrections, _gate, _intervals, _boundary)
+    return joined(*(section(result) for section in sections))
+
+
+def _heads(result: Result) -> list[str]:
+    return [f"beta = {beta:g}" for beta in result.betas]
+
+
+def _size(result: Result) -> str:
+    """Type I error of every model, at every beta."""
     return f"""
-The paper has no such study. What is exact is the sign test of H0: median(delta) <= 0, given the fitted
-model. A model that leans on noise can have a positive median on it, and then rejecting is right: the
-*feature* is noise, the model's use of it is not zero. beta asks for more than a trace.
+The paper has no such study. The sign test is exact for H0: median(delta) <= 0, given the fitted model.
+An overfitted model can use a noise feature in a way that gives a positive median. H0 is then false and rejecting it is
+correct: the *feature* is noise, but the model's use of it is real. beta excludes improvements that are too small to matter.
 
 ## Type I error: pure noise features called significant
 
-alpha = 0.05, one test per feature, tested on 2,000 rows of their own; each model was fitted {
+alpha = 0.05, one test per feature, on 2,000 held-out rows. Each model was fitted {
         result.repeats
     } times: least
-squares to 100 rows with 50 noise columns, the paper's 150-50 network and a forest of 100 trees to 500 rows of
-section 3 (X6 and X7 are noise). The last column is the smallest beta of the curve at which at most 5 % are left.
-A share of n tests has a Monte Carlo error of up to 0.5 / sqrt(n), {
-        0.5 / np.sqrt(min(size.n_tests for size in result.sizes.values())):.3f} for the fewest.
+squares to 100 rows with 50 noise columns, and the paper's 150-50 network and a forest of 100 trees to 500 rows of
+section 3 (X6 and X7 are noise). The last column is the smallest beta of the curve at which at most 5 % of the tests
+reject. The Monte Carlo error of a share of n tests is at most 0.5 / sqrt(n), here {
+        0.5 / np.sqrt(min(size.n_tests for size in result.sizes.values())):.3f}.
 
 {
         table(
-            ("model", "tests", *heads, "smallest beta for 5 %"),
+            ("model", "tests", *_heads(result), "smallest beta for 5 %"),
             [
                 (
                     name,
@@ -86,14 +95,19 @@ A share of n tests has a Monte Carlo error of up to 0.5 / sqrt(n), {
 
 ![Type I error against beta](calibration-size.png)
 
-A model that does lean on noise is found out the more often, the more rows it is tested on: compare the two lines of
-the forest. Centred features are harmless even at beta = 0. Freezing features at 0 whose mean is 1 makes noise look useful, at
-every beta one would choose: take the reference from the training rows.
+If a model uses noise, more test rows reveal it more often: compare the two lines of the forest. In the
+linear models, symmetric features frozen at their means stay below alpha even at beta = 0. Freezing features with mean 1
+at 0 makes noise look useful at every practical beta: take the reference from the training rows.
+"""
 
-A network fitted to 500 rows leans on noise, and *how much depends on how long it was trained*: without beta
-{_networks_text(result, 0)}; at beta = 0.01
+
+def _why(result: Result) -> str:
+    """Why the networks use noise."""
+    return f"""
+A network fitted to 500 rows uses noise, and *the amount depends on the length of training*. At beta = 0 the
+share of tests that reject is {_networks_text(result, 0)}; at beta = 0.01 it is
 {_networks_text(result, result.betas.index(0.01))}. All lengths start from the same
-weights and see the rows in the same order. Why, for X6 in each fit:
+weights and see the rows in the same order. The reason, shown for X6:
 
 {
         table(
@@ -101,7 +115,7 @@ weights and see the rows in the same order. Why, for X6 in each fit:
                 "model",
                 "targets above the prediction at the reference",
                 "predictions that X6 raises",
-                "standard deviation of its move, in those of y",
+                "standard deviation of the change, relative to y",
             ),
             [
                 (name, f"{size.above:.0%}", f"{size.raised:.0%}", size.moved)
@@ -111,16 +125,22 @@ weights and see the rows in the same order. Why, for X6 in each fit:
         )
     }
 
-Targets are skewed (X3 enters as a square), so that most lie above the prediction at the reference. A ReLU network
-starts with all its kinks at zero, and at first moving *any* feature away from its mean, either way, raises the
-output: the loss of most rows falls a little. Training on flattens that and evens it out, although the network fits
-its training rows ever more closely. So there is no *one* type I error of over-fitted networks, and beta = 0.01, which
-randomisation gives for the paper's network, is not enough for all of these.
+The targets are skewed (X3 enters as a square), so most of them lie above the prediction at the reference. A ReLU
+network starts with all its kinks at zero. Early in training, moving *any* feature away from its mean raises the output,
+in either direction, and the loss of most rows falls a little. Further training removes this effect, although the network
+fits its training rows more and more closely. Overfitted networks therefore have no *single* type I error, and
+beta = 0.01, the value that randomisation gives for the paper's network, is not sufficient for all of them.
+"""
 
+
+def _corrections(result: Result) -> str:
+    """False discoveries and power, with and without the correction."""
+    heads = _heads(result)
+    return f"""
 ## With Benjamini-Yekutieli
 
-Share of the fits with at least one false discovery, and of the true features found (X1, X2 of the linear
-models; X1, X3 of section 3), without and with the correction:
+Share of the fits with at least one false discovery, and share of the true features found (X1 and X2 in the linear
+models, X1 and X3 in section 3), each without / with the correction:
 
 {
         table(
@@ -142,27 +162,36 @@ models; X1, X3 of section 3), without and with the correction:
         )
     }
 
-The correction guards against chance, not against a model that really uses noise: for the networks it changes
-little, where beta changes much.
+The correction controls chance findings. It cannot help if the model really uses noise: for the networks it changes
+little, and beta changes much.
+"""
 
+
+def _gate(result: Result) -> str:
+    return f"""
 ## The gate
 
-Share of the fits whose gate is open although everything but noise is revealed already (alpha = 0.05):
+Share of the fits whose gate is open although only noise features are left (alpha = 0.05):
 
 {table(("model", "gate open"), [(name, f"{size.gate:.3f}") for name, size in result.sizes.items()])}
 
-The gate has no beta. Where the noise features make predictions worse it stays closed, more often than alpha
-asks for; where a model gains a trace from them, as the networks do, or where the reference is off, it
-opens. An open gate says that this model predicts better with all it has, not that a real feature is left.
+The gate has no beta. If the noise features make predictions worse, it stays closed more often than alpha requires. It
+opens if a model gains slightly from them, as the networks do, or if the reference is far from the means. An open gate
+means that this model predicts better with all its features, not that a true feature is left.
+"""
 
+
+def _intervals(result: Result) -> str:
+    """Coverage of both intervals, exact and observed."""
+    return f"""
 ## Intervals
 
-Coverage of the 95 % interval for the median of X1's differences (perfect model of section 3, beta = 0.01): by the
-binomial law, and observed over simulated test sets.
+Coverage of the 95 % interval for the median of X1's differences (perfect model of section 3, beta = 0.01): exact, from
+the binomial distribution, and observed over simulated test sets.
 
 {
         table(
-            ("interval", "rows", "ranks", "coverage by law", "observed", "mean width"),
+            ("interval", "rows", "ranks", "exact coverage", "observed", "mean width"),
             [
                 (
                     one.interval,
@@ -177,12 +206,16 @@ binomial law, and observed over simulated test sets.
         )
     }
 
-Both keep their promise. They differ at 37 values of n up to 5,000 (17, 44, 67, ...), where the paper's is one rank
-wider on each side; else they take the same ranks.
+Both intervals cover at least 95 %. They differ at 37 values of n up to 5,000 (17, 44, 67, ...), where the paper's
+interval is one rank wider on each side; otherwise they use the same ranks.
+"""
 
+
+def _boundary(result: Result) -> str:
+    return f"""
 ## The test at its boundary
 
-Where the median is exactly 0 the test rejects a little less often than alpha, because counts are whole numbers:
+If the median is exactly 0, the test rejects slightly less often than alpha, because counts are whole numbers:
 
 {
         table(
@@ -200,11 +233,11 @@ def _networks_text(result: Result, place: int) -> str:
         for name, size in result.sizes.items()
         if name.startswith("network")
     }
-    return ", ".join(f"{share:.0%} pass after {epochs}" for epochs, share in shares.items())
+    return ", ".join(f"{share:.0%} after {epochs}" for epochs, share in shares.items())
 
 
 def _sufficient(size: Size) -> str:
-    """The smallest beta of the curve at which at most 5 % of the noise features are left."""
+    """The smallest beta of the curve at which at most 5 % of the tests of noise reject."""
     enough = [beta for beta, rate in zip(CURVE_BETAS, size.curve, strict=True) if rate <= 0.05]
     if not enough:
         return f"over {CURVE_BETAS[-1]:g}"

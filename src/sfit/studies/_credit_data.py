@@ -1,4 +1,4 @@
-"""The UCI credit default data of section 4: where they come from, and their two encodings."""
+"""The UCI credit default data of section 4: their sources and their two encodings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COLUMNS = (
 TARGET = "default"
 
 # The documented codes of the categorical variables; the names are those of the paper's Table 4.
-# Nobody is nine months late, and nobody was one month late in May or April (PAY_5, PAY_6).
+# No payment is nine months late, and none is one month late in May or April (PAY_5, PAY_6).
 MONTHS = ("one", "two", "three", "four", "five", "six", "seven", "eight")
 LATE = {code: f"payment_delay_for_{word}_month" for code, word in enumerate(MONTHS, 1)}
 LABELS: dict[str, dict[int, str]] = {
@@ -45,7 +45,7 @@ LABELS: dict[str, dict[int, str]] = {
         for name in PAYMENTS
     },
 }
-# Codes that occur but are not documented, and the documented ones that they are commonly read as.
+# Codes that occur but are not documented, and the documented codes usually substituted for them.
 MERGED: dict[str, dict[int, int]] = {
     "EDUCATION": {0: 4, 5: 4, 6: 4},
     "MARRIAGE": {0: 3},
@@ -60,7 +60,7 @@ ENCODINGS = {
 def load() -> pd.DataFrame:
     """The 23 variables and the target, from the folder `SFIT_DATA` or from OpenML.
 
-    OpenML is asked once; scikit-learn keeps what it sent in its cache.
+    scikit-learn downloads from OpenML once and caches the data.
     """
     folder = os.environ.get("SFIT_DATA")
     frame = _from_openml() if folder is None else _from_folder(Path(folder))
@@ -120,7 +120,7 @@ def _from_openml() -> pd.DataFrame:
 
 
 def encode(frame: pd.DataFrame, encoding: str) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """The 75 columns of one encoding, and which of them belong to each of the 23 variables."""
+    """The 75 columns of one encoding, and the columns of each of the 23 variables."""
     parts, groups = [], {}
     for name in COLUMNS:
         if name in CONTINUOUS:

@@ -1,4 +1,4 @@
-"""The models of section 4: networks trained, tested and refitted for each split, and boosted trees."""
+"""The models of section 4: networks trained, tested and refitted on each split, and LightGBM."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import pandas as pd
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import sfit
-from sfit._set_tests import sign_tests
+from sfit._for_studies import sign_tests
 from sfit.studies import _credit_data as data
-from sfit.studies._contrasts import significance
 from sfit.studies._networks import Network, train
 from sfit.studies._section3 import INTERCEPT
 
@@ -57,16 +56,16 @@ class Fit:
     n_pairs: int
     """Second-order sets found, dummies at 1/2."""
     variables: dict[str, tuple[str, ...]]
-    """By part of the rows: which of the 23 variables are significant as groups."""
+    """By part of the rows: the significant ones of the 23 variables, tested as groups."""
     refits: dict[str, Performance]
-    """Of networks trained on what is significant only: by reference, each at its own beta."""
+    """By reference: the network trained on the significant columns only, each at its own beta."""
     n_kept: dict[str, int]
-    """How many columns these have."""
+    """By reference: the number of these columns."""
 
 
 @dataclass(frozen=True)
 class Trees:
-    """LightGBM on the 23 variables as they are."""
+    """LightGBM on the 23 variables without encoding."""
 
     seed: int
     performance: Performance
@@ -75,7 +74,7 @@ class Trees:
 
 @dataclass(frozen=True)
 class Split:
-    """One encoding and one seed: encoded rows and where they belong."""
+    """One encoding and one seed: encoded rows, and their split into three parts."""
 
     encoding: str
     seed: int
@@ -89,14 +88,14 @@ class Split:
 
 
 def split_rows(frame: pd.DataFrame, encoding: str, seed: int, settings: Settings) -> Split:
-    """Shuffle, and standardise the continuous variables with what the training rows say."""
+    """Shuffle, and standardise the continuous variables by their training rows."""
     X, groups = data.encode(frame, encoding)
     order = np.random.default_rng(seed).permutation(len(X))
     cuts = np.cumsum(np.array(settings.shares) * len(X)).round().astype(int)
     fitted, validation, test = np.split(order, cuts)
     continuous = list(data.CONTINUOUS)
-    known = X.loc[fitted, continuous]
-    X[continuous] = (X[continuous] - known.mean()) / known.std()
+    training = X.loc[fitted, continuous]
+    X[continuous] = (X[continuous] - training.mean()) / training.std()
     X.insert(0, INTERCEPT, 1.0)
     y = frame[data.TARGET].to_numpy()
     sex = np.where(frame["SEX"] == 1, "male", "female")
@@ -110,7 +109,7 @@ def columns_of(split: Split) -> list[str]:
 def fit(
     settings: Settings, splits: Sequence[Split], hidden: Sequence[Sequence[str]]
 ) -> list[Network]:
-    """One network per split, without its hidden columns: these are 0, so nothing is learnt."""
+    """One network per split; its hidden columns are 0, so their weights are never updated."""
     stacks: list[Array] = []
     for part in ("train", "validation"):
         rows = [
@@ -128,10 +127,10 @@ def fit(
 def refit(
     settings: Settings, splits: Sequence[Split], examined: Sequence[dict[str, Any]], name: str
 ) -> list[Performance]:
-    """Train again on what was significant with one reference."""
+    """Train again on the columns that are significant with one reference."""
     hidden = [
-        [column for column in columns_of(split) if column not in found["kept"][name]]
-        for split, found in zip(splits, examined, strict=True)
+        [column for column in columns_of(split) if column not in fields["kept"][name]]
+        for split, fields in zip(splits, examined, strict=True)
     ]
     networks = fit(settings, splits, hidden)
     return [
@@ -157,19 +156,22 @@ def _scores(y: Array, probability: Array) -> Performance:
 
 
 def examine(settings: Settings, split: Split, network: Network) -> dict[str, Any]:
-    """Everything about a network but its refit."""
+    """All fields of a `Fit` except its refits, and the columns to keep for these."""
     model = _model(network)
     test = split.X.iloc[split.test], split.y[split.test]
+    orders: dict[str, dict[str, Any]] = {
+        "half": {"max_order": 2, "n_partners": settings.n_partners},
+        "mean": {},
+    }
     tests = {
-        name: significance(
+        name: sfit.feature_significance(
             model,
-            test,
+            *test,
             alpha=settings.alpha,
             beta=settings.beta,
-            max_order=2 if name == "half" else 1,
-            n_partners=settings.n_partners if name == "half" else None,
             reference=_reference(split, name),
             always_on=[INTERCEPT],
+            **orders[name],
         )
         for name in REFERENCES
     }
@@ -229,22 +231,22 @@ def _reference(split: Split, name: str) -> Array:
 
 
 def _by_part(
-    model: Any, X: pd.DataFrame, y: Array, split: Split, settings: Settings, **asked: Any
+    model: Any, X: pd.DataFrame, y: Array, split: Split, settings: Settings, **options: Any
 ) -> dict[str, tuple[str, ...]]:
     """Significant variables on all rows, by class, and by sex."""
 
-    def ask(by: Any) -> Any:
+    def tested(by: Any) -> Any:
         return sfit.feature_significance(
-            model, X, y, alpha=settings.alpha, beta=settings.mean_beta, by=by, **asked
+            model, X, y, alpha=settings.alpha, beta=settings.mean_beta, by=by, **options
         )
 
-    by_class, by_sex = ask("class"), ask(split.sex[split.test])
-    found = (ask(None), by_class[0], by_class[1], by_sex["male"], by_sex["female"])
-    return {part: result.selected for part, result in zip(PARTS, found, strict=True)}
+    by_class, by_sex = tested("class"), tested(split.sex[split.test])
+    results = (tested(None), by_class[0], by_class[1], by_sex["male"], by_sex["female"])
+    return {part: result.selected for part, result in zip(PARTS, results, strict=True)}
 
 
 def boost(frame: pd.DataFrame, split: Split, settings: Settings) -> Trees | None:
-    """LightGBM, or nothing where it is not installed."""
+    """LightGBM on the unencoded variables; None if it is not installed."""
     try:
         import lightgbm
     except ImportError:
@@ -261,9 +263,10 @@ def boost(frame: pd.DataFrame, split: Split, settings: Settings) -> Trees | None
     ).fit(X.iloc[split.train], split.y[split.train])
     held_out, y = X.iloc[split.test], split.y[split.test]
     means = X.iloc[split.train].mean().to_dict()
-    late = significance(
+    late = sfit.feature_significance(
         model,
-        (held_out, y),
+        held_out,
+        y,
         alpha=settings.alpha,
         beta=settings.mean_beta,
         reference=means | dict.fromkeys(data.PAYMENTS, 1.0),

@@ -1,10 +1,9 @@
 """Many small networks trained at once: batched weights, one optimiser step for all of them.
 
-Networks of one shape are stacked, so that a layer of all of them is one `baddbmm`. Adam works
-element by element and the loss of the stack is the sum of the losses of its members, so each
-network takes the steps that it would take alone, but for rounding. Each draws its weights and the
-order of its rows from a seed of its own, stops by its own validation loss, and then leaves the
-stack.
+Networks of one shape are stacked, so one `baddbmm` computes a layer of all of them. Adam works
+element by element, and the loss of the stack is the sum of the losses of its members, so each
+network takes the same steps as if trained alone, up to rounding. Each network draws its weights and
+the order of its rows from its seed, stops by its validation loss, and then leaves the stack.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ class Recipe:
     batch_size: int = 32
     max_epochs: int = 50
     min_decrease: float = 1e-2
-    """A smaller decrease of the validation loss counts as none."""
+    """A smaller decrease of the validation loss counts as no decrease."""
     patience: int = 5
     """Epochs without a decrease after which training stops."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A trained network: the weights of its last epoch, as the paper's early stopping leaves it."""
+    """A trained network with the weights of its last epoch, as in the paper's early stopping."""
 
     layers: tuple[tuple[Array, Array], ...]
     """Weights (inputs, units) and biases (units,) of each layer; ReLU between them."""
@@ -54,7 +53,7 @@ class Network:
     validation_loss: float
 
     def module(self) -> torch.nn.Sequential:
-        """The same network as an ordinary torch module."""
+        """The network as an ordinary torch module."""
         torch = import_torch()
         chain: list[Any] = []
         for weights, biases in self.layers:
@@ -67,7 +66,7 @@ class Network:
 
 
 def import_torch() -> Any:
-    """Import torch, or say how to get it."""
+    """Import torch, or raise an error that says how to install it."""
     try:
         import torch
     except ImportError as error:
@@ -82,8 +81,8 @@ def train(
 ) -> list[Network]:
     """Train one network per seed, all at once.
 
-    `X` is (networks, rows, inputs) and `y` (networks, rows), as are the validation rows: each
-    network has rows of its own.
+    `X` has shape (networks, rows, inputs) and `y` (networks, rows); the validation rows likewise.
+    Each network is trained on its part of the first axis.
     """
     torch = import_torch()
     X, y, X_valid, y_valid = (
@@ -157,7 +156,7 @@ def _losses(name: str) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
 
 
 def _row_weights(recipe: Recipe, y: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    """One weight per row of `target`; classes count by their frequency in `y`, or all alike."""
+    """One weight per row of `target`: 1, or the inverse of the frequency of its class in `y`."""
     torch = import_torch()
     if not recipe.balanced:
         return torch.ones_like(target)
@@ -180,7 +179,7 @@ def _glorot(sizes: Sequence[int], generators: Sequence[torch.Generator]) -> list
 def _adam(parameters: Sequence[torch.Tensor], recipe: Recipe) -> torch.optim.Adam:
     torch = import_torch()
     moved = [parameter.requires_grad_() for parameter in parameters]
-    # One pass over memory per step: with many networks the optimiser would otherwise cost most.
+    # Fused: one pass over memory per step. With many networks the optimiser would dominate.
     return torch.optim.Adam(moved, lr=recipe.learning_rate, betas=(0.9, 0.999), fused=True)
 
 
@@ -191,12 +190,12 @@ def _parameters(optimiser: torch.optim.Adam) -> list[torch.Tensor]:
 def _outputs(
     optimiser: torch.optim.Adam, rows: torch.Tensor, active: Sequence[int]
 ) -> Iterator[torch.Tensor]:
-    """Outputs of each network on its own rows, one at a time: hidden layers of all would be big."""
+    """Outputs of each network on its rows; one network at a time, to limit the memory."""
     torch = import_torch()
     with torch.no_grad():
         for place, k in enumerate(active):
-            own = [parameter[place : place + 1] for parameter in _parameters(optimiser)]
-            yield forward(own, rows[k : k + 1])
+            network = [parameter[place : place + 1] for parameter in _parameters(optimiser)]
+            yield forward(network, rows[k : k + 1])
 
 
 def _layers(parameters: Sequence[torch.Tensor], place: int) -> tuple[tuple[Array, Array], ...]:
@@ -205,7 +204,7 @@ def _layers(parameters: Sequence[torch.Tensor], place: int) -> tuple[tuple[Array
 
 
 def _without(optimiser: torch.optim.Adam, kept: torch.Tensor, recipe: Recipe) -> torch.optim.Adam:
-    """Go on with some of the networks: their weights and what Adam remembers of them."""
+    """An optimiser of the kept networks only, with their weights and Adam's state."""
     before = _parameters(optimiser)
     after = _adam([parameter.detach()[kept] for parameter in before], recipe)
     for old, new in zip(before, _parameters(after), strict=True):

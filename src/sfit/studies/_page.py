@@ -1,4 +1,4 @@
-"""The page of a study: Markdown with the paper's numbers beside ours, and figures."""
+"""The page of a study: Markdown and figures, with the paper's numbers beside ours."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sfit.exceptions import MissingDependencyError
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table; cells as `written` writes them."""
+    """A Markdown table whose cells are formatted by `written`."""
     lines = [head, ["---"] * len(head), *([written(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def written(value: Any) -> str:
-    """A cell: text as it is, numbers to three significant digits, nothing as a dash."""
+    """The text of a cell: numbers to three significant digits, missing values as a dash."""
     if value is None:
         return "-"
     if isinstance(value, bool | np.bool_):
@@ -30,6 +30,11 @@ def written(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return "-" if math.isnan(value) else f"{value:.3g}"
     return str(value)
+
+
+def joined(*sections: str) -> str:
+    """Sections of a page, with one blank line between them."""
+    return "\n\n".join(section.strip() for section in sections)
 
 
 def interval(low: float, high: float) -> str:
@@ -48,7 +53,7 @@ def times(count: int, of: int) -> str:
 
 
 def new_figure(columns: int = 1, width: float = 6.4, height: float = 4.0) -> tuple[Any, Any]:
-    """A figure and its axes, without any window."""
+    """A figure and its axes, without opening a window."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -75,7 +80,7 @@ def write(folder: Path, record: Mapping[str, Any], page: str, figures: Mapping[s
 
 
 def headed(title: str, body: str, run: Mapping[str, Any]) -> str:
-    """The page: its title, the run that made it, and what the study says."""
+    """The whole page: title, details of the run, and the body."""
     code = f"sfit {run['versions']['sfit']}"
     if run["commit"]:
         code += f", commit {run['commit']}"

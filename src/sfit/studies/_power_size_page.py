@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -327,6 +327,12 @@ permutations of one test set, so any chance correlation in that set is significa
 """
 
 
+def _beside_expected(name: str, values: Sequence[float]) -> list[str]:
+    digits = 3 if name.startswith("mean") else 2
+    pairs = zip(values, EXPECTED_STATISTICS[name], strict=True)
+    return [name, *(_beside(ours, expected, digits) for ours, expected in pairs)]
+
+
 def _regressions(result: Result) -> str:
     power = [rates for kinds in result.regressions.values() for rates in kinds.values()]
     size = [rates for kinds in result.regression_sizes.values() for rates in kinds.values()]
@@ -341,16 +347,7 @@ def _regressions(result: Result) -> str:
         "zero-inflated y, effect on the amount": of("zero-inflated y, effect on the amount"),
         "mean size": [_mean(size, test) for test in STATISTICS],
     }
-    in_short = [
-        [
-            name,
-            *(
-                _beside(ours, known, 3 if name.startswith("mean") else 2)
-                for ours, known in zip(values, EXPECTED_STATISTICS[name], strict=True)
-            ),
-        ]
-        for name, values in lines.items()
-    ]
+    in_short = [_beside_expected(name, values) for name, values in lines.items()]
     settings = [[name, *(_share(value) for value in of(name))] for name in result.regressions]
     repeats, total = power[0].n_tests, sum(one.n_tests for one in size)
     return f"""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 import sfit
-from sfit._multiplicity import adjust
+from sfit._for_studies import adjust
 from sfit.exceptions import BetaError
 
 Array = npt.NDArray[Any]

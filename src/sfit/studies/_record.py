@@ -1,6 +1,6 @@
-"""The record of a run: settings, all numbers and how they came about, as JSON and back.
+"""The record of a run, written to JSON and read back: settings, numbers and provenance.
 
-A page is always made from its record, so that it can be made again without another run.
+A page is always made from its record, so it can be made again without another run.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from sfit._versions import versions
+from sfit._for_studies import versions
 
 
 def record(study: str, settings: Any, result: Any, run: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run leaves behind, in JSON's own types."""
+    """The record of a run, in JSON's types."""
     return {
         "study": study,
         "settings": storable(asdict(settings)),
@@ -31,7 +31,7 @@ def record(study: str, settings: Any, result: Any, run: Mapping[str, Any]) -> di
 
 
 def storable(value: Any) -> Any:
-    """JSON's own types; what is not finite becomes null."""
+    """The value in JSON's types; numbers that are not finite become null."""
     if isinstance(value, Mapping):
         return {str(key): storable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -39,17 +39,17 @@ def storable(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return storable(value.tolist())
     if isinstance(value, float):
-        # Seven digits are more than any of these numbers carries.
+        # No number here is accurate to more than seven digits.
         return float(f"{value:.7g}") if math.isfinite(value) else None
     return value
 
 
 def restored(kind: Any, value: Any) -> Any:
-    """The value of this type that `storable` stored: dataclasses, tuples, lists, dicts, numbers."""
+    """The inverse of `storable` for a type: dataclasses, tuples, lists, dicts and numbers."""
     if is_dataclass(kind):
         types = get_type_hints(kind)
-        known = {one.name: restored(types[one.name], value[one.name]) for one in fields(kind)}
-        return kind(**known)  # type: ignore[operator]
+        values = {one.name: restored(types[one.name], value[one.name]) for one in fields(kind)}
+        return kind(**values)  # type: ignore[operator]
     of, inner = get_origin(kind), get_args(kind)
     if of is dict:
         return {inner[0](key): restored(inner[1], item) for key, item in value.items()}
@@ -64,7 +64,7 @@ def restored(kind: Any, value: Any) -> Any:
 
 
 def provenance(command: str, seconds: float, commit: str | None) -> dict[str, Any]:
-    """How the numbers came about."""
+    """How the numbers were made: command, time, threads, commit and versions."""
     threads = os.environ.get("OMP_NUM_THREADS")
     cores = os.cpu_count() or 1
     return {
@@ -78,21 +78,21 @@ def provenance(command: str, seconds: float, commit: str | None) -> dict[str, An
 
 
 def commit() -> str | None:
-    """The commit of this code, if it is run from its repository; marked if files were changed."""
+    """The commit of this code if it runs from its repository; marked if files have changed."""
     git = shutil.which("git")
     if git is None:
         return None
 
-    def ask(*words: str) -> str:
-        done = subprocess.run(  # noqa: S603  (git itself, with words of our own)
+    def run_git(*words: str) -> str:
+        done = subprocess.run(  # noqa: S603  (git, with fixed arguments)
             [git, *words], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
         )
         return done.stdout.strip()
 
     try:
-        # An installed copy may lie inside a repository that knows nothing of it.
-        ask("ls-files", "--error-unmatch", Path(__file__).name)
-        changed = ask("status", "--porcelain", "--", "..")
-        return ask("rev-parse", "--short=10", "HEAD") + (" with changes" if changed else "")
+        # An installed copy may lie inside a repository that does not track it.
+        run_git("ls-files", "--error-unmatch", Path(__file__).name)
+        changed = run_git("status", "--porcelain", "--", "..")
+        return run_git("rev-parse", "--short=10", "HEAD") + (" with changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return None

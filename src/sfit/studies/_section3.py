@@ -1,4 +1,4 @@
-"""What the studies of section 3 share: its rows, with an intercept, and networks fitted to them."""
+"""Rows of section 3 with an intercept, and networks fitted to them; shared by three studies."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def fit(recipe: Recipe, samples: Sequence[Sample]) -> list[Network]:
 def fit_in_turns(
     recipe: Recipe, sizes: Sizes, seeds: Sequence[int], together: int
 ) -> Iterator[tuple[Sample, Network]]:
-    """Samples and their networks, so many at a time: the rows of all would take much memory."""
+    """Samples and their networks, `together` at a time to limit the memory."""
     for start in range(0, len(seeds), together):
         samples = [draw(sizes, seed) for seed in seeds[start : start + together]]
         yield from zip(samples, fit(recipe, samples), strict=True)

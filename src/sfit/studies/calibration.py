@@ -1,4 +1,4 @@
-"""Does it hold what it promises? Type I error against beta, coverage, gates, corrections (ours)."""
+"""Calibration: type I error against beta, coverage, gates and corrections (ours)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ import pandas as pd
 from scipy.stats import binom
 
 import sfit
-from sfit._binomial import INTERVALS, p_value, ranks
-from sfit._contrast import Term, delta, relative_improvement
-from sfit._multiplicity import adjust
-from sfit.sample import Sample, prepare
+from sfit._for_studies import (
+    Contrasts,
+    Term,
+    adjust,
+    delta,
+    p_value,
+    ranks,
+    relative_improvement,
+    single,
+)
 from sfit.simulate import interactions, interactions_mean
 from sfit.studies._calibration_page import CURVE_BETAS, figures, page
-from sfit.studies._contrasts import Asker, single
 from sfit.studies._networks import Recipe, train
 
 Array = npt.NDArray[Any]
@@ -34,23 +39,23 @@ class Settings:
     """Everything that can be chosen."""
 
     repeats: int = 100
-    """Fits of every model."""
+    """Number of fits of every model."""
     n_noise: int = 50
-    """Noise columns of the linear models, beside two that matter."""
+    """Noise columns of the linear models, in addition to two true features."""
     n_train_linear: int = 100
     n_train: int = 500
     n_test: int = 2_000
     recipe: Recipe = Recipe(patience=1_000)
-    """Trained to the end: over-fitted on purpose."""
+    """Trained without early stopping, to overfit on purpose."""
     epochs: tuple[int, ...] = (50, 100, 200)
-    """How long: the paper's most, and longer."""
+    """Lengths of training: the paper's maximum, and longer."""
     n_trees: int = 100
     alpha: float = 0.05
     betas: tuple[float, ...] = (0.0, 0.001, 0.01, 0.05)
     coverage_rows: tuple[int, ...] = (44, 50, 200, 1_000)
     coverage_draws: int = 20_000
     truth_rows: int = 4_000_000
-    """Rows from which the true median is known."""
+    """Number of rows for the true median."""
     seed: int = 0
 
 
@@ -71,7 +76,7 @@ FAST = Settings(
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model, its test rows, what it was asked with, and which features are pure noise."""
+    """A model, its test rows, the reference, and the names of the noise features."""
 
     model: Any
     X: pd.DataFrame
@@ -87,25 +92,25 @@ class Size:
     n_tests: int
     """Tests of noise features at each beta."""
     type_one: tuple[float, ...]
-    """Share of these that reject."""
+    """Share of these tests that reject."""
     type_one_by: tuple[float, ...]
     """The same with the Benjamini-Yekutieli correction."""
     any_false: tuple[float, ...]
     """Share of the fits with at least one rejected noise feature."""
     any_false_by: tuple[float, ...]
     power: tuple[float, ...]
-    """Share of the tests of the features that matter alone that reject."""
+    """Share of the tests of true features that reject."""
     power_by: tuple[float, ...]
     curve: tuple[float, ...]
     """Share of the tests of noise features that reject at each of `CURVE_BETAS`."""
     gate: float
-    """Share of the fits whose gate is open when everything but noise is revealed."""
+    """Share of the fits whose gate is open although only noise features are left."""
     above: float
     """Share of the test rows whose target lies above the prediction at the reference."""
     raised: float
     """Share of the test rows whose prediction rises when a noise feature is revealed."""
     moved: float
-    """Standard deviation of that move, in those of the target."""
+    """Standard deviation of this change, in standard deviations of the target."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ class Coverage:
     high: int
     """Ranks."""
     exact: float
-    """By the binomial law."""
+    """From the binomial distribution."""
     observed: float
     """Over simulated test sets."""
     mean_width: float
@@ -126,18 +131,18 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Result:
-    """Everything."""
+    """Sizes, coverage and the size at the boundary."""
 
     repeats: int
     betas: tuple[float, ...]
     sizes: dict[str, Size]
     coverage: tuple[Coverage, ...]
     boundary: dict[int, float]
-    """By number of rows: size of the sign test where the median is exactly 0."""
+    """By number of rows: size of the sign test if the median is exactly 0."""
 
 
 def study(settings: Settings) -> Result:
-    """Fit every kind of model many times and count."""
+    """Fit every kind of model many times and count rejections."""
     kinds: dict[str, Callable[[Settings], Iterator[Fitted]]] = {
         "least squares, 52 columns": lambda s: _linear(s, np.random.Generator.normal, 0.0, True),
         "least squares, skewed features and noise": lambda s: _linear(s, _skewed, 0.0, True),
@@ -170,7 +175,7 @@ def _skewed(rng: np.random.Generator, size: Any) -> Array:
 
 
 def _linear(settings: Settings, drawn: Any, mean: float, centred: bool) -> Iterator[Fitted]:
-    """Y = 1 + X1 + X2 + noise, and many columns that have nothing to do with it."""
+    """Y = 1 + X1 + X2 + noise, with many columns that do not enter."""
     from sklearn.linear_model import LinearRegression
 
     names = [f"X{j}" for j in range(1, settings.n_noise + 3)]
@@ -191,7 +196,7 @@ def _section3(settings: Settings, repeat: int) -> tuple[pd.DataFrame, Array]:
 
 
 def _networks(settings: Settings, epochs: int) -> Iterator[Fitted]:
-    """The paper's network, trained to the end on few rows."""
+    """The paper's network, trained on few rows without early stopping."""
     n, recipe = settings.n_train, replace(settings.recipe, max_epochs=epochs)
     samples = [_section3(settings, repeat) for repeat in range(settings.repeats)]
     rows = np.stack([X[:n].to_numpy(np.float32) for X, _ in samples])
@@ -218,18 +223,18 @@ def _forests(settings: Settings) -> Iterator[Fitted]:
 def _size(settings: Settings, fits: Iterator[Fitted]) -> Size:
     false, true, thresholds, gates, moves = [], [], [], [], []
     for fit in fits:
-        problem = prepare(fit.model, fit.X, fit.y, reference=fit.reference)
-        names = problem.features.names
+        contrasts = Contrasts(fit.model, fit.X, fit.y, reference=fit.reference)
+        names = contrasts.sample.features.names
         noise = [place for place, name in enumerate(names) if name in fit.noise]
-        significant, limits, gate = _decisions(settings, problem, frozenset(noise))
+        significant, limits, gate = _decisions(settings, contrasts, frozenset(noise))
         alone = [0, 1 if "X3" in fit.noise else 2]
         false.append(significant[..., noise])
         true.append(significant[..., alone])
         thresholds += limits[noise].tolist()
         gates.append(gate)
-        moves.append(_moves(problem, fit, noise[0]))
-    # Of (fits, plain or corrected, betas, features).
-    rejected, found = np.mean(false, axis=(0, 3)), np.mean(true, axis=(0, 3))
+        moves.append(_moves(contrasts, fit, noise[0]))
+    # Axes: fits, plain or corrected, betas, features.
+    rejected, power = np.mean(false, axis=(0, 3)), np.mean(true, axis=(0, 3))
     anywhere = np.any(false, axis=3).mean(axis=0)
     above, raised, moved = np.mean(moves, axis=0).tolist()
     return Size(
@@ -238,8 +243,8 @@ def _size(settings: Settings, fits: Iterator[Fitted]) -> Size:
         type_one_by=tuple(rejected[1].tolist()),
         any_false=tuple(anywhere[0].tolist()),
         any_false_by=tuple(anywhere[1].tolist()),
-        power=tuple(found[0].tolist()),
-        power_by=tuple(found[1].tolist()),
+        power=tuple(power[0].tolist()),
+        power_by=tuple(power[1].tolist()),
         curve=rejected_above(thresholds),
         gate=float(np.mean(gates)),
         above=above,
@@ -249,34 +254,36 @@ def _size(settings: Settings, fits: Iterator[Fitted]) -> Size:
 
 
 def rejected_above(thresholds: Sequence[float]) -> tuple[float, ...]:
-    """Share of tests that reject at each beta: those whose beta_max is above it."""
+    """Share of tests that reject at each beta, because their beta_max is above it."""
     return tuple(float(np.mean(np.asarray(thresholds) > beta)) for beta in CURVE_BETAS)
 
 
-def _decisions(settings: Settings, problem: Sample, noise: Term) -> tuple[Array, Array, bool]:
+def _decisions(settings: Settings, contrasts: Contrasts, noise: Term) -> tuple[Array, Array, bool]:
     """First-order SFIT at all betas, and the gate over everything but noise, in one pass.
 
-    Whether each feature is significant, (plain or corrected, betas, features); its beta_max;
-    whether the gate is open.
+    Returns significance with axes (plain or corrected, betas, features), the beta_max of each
+    feature, and whether the gate is open.
     """
-    asker, n_features = Asker(problem), len(problem.features.names)
+    features, n = contrasts.sample.features, len(contrasts.sample.rows)
+    n_features = len(features.names)
     singles = [single(feature, beta) for beta in settings.betas for feature in range(n_features)]
-    gate = asker.gate(problem.features.everything - noise)
-    evidence = asker.ask([*singles, gate], settings.alpha)
-    p_values = p_value([one.n_positive for one in evidence], len(problem.rows))
+    gate = contrasts.gate(features.everything - noise)
+    evidence = contrasts.evidence([*singles, gate], settings.alpha)
+    p_values = p_value([one.n_positive for one in evidence], n)
     plain = p_values[:-1].reshape(-1, n_features)
     corrected = [adjust(at, "fdr_by") for at in plain]
     limits = np.nan_to_num([one.beta_max for one in evidence[:n_features]])
     return np.array([plain, corrected]) < settings.alpha, limits, p_values[-1] < settings.alpha
 
 
-def _moves(problem: Sample, fit: Fitted, noise: int) -> tuple[float, float, float]:
-    """What revealing a noise feature does to predictions: see `Size`."""
-    [column] = problem.features.columns[noise]
-    base = np.asarray(problem.features.reference, dtype=float)
+def _moves(contrasts: Contrasts, fit: Fitted, noise: int) -> tuple[float, float, float]:
+    """How predictions change when a noise feature is revealed: the last fields of `Size`."""
+    view, features = contrasts.sample.view, contrasts.sample.features
+    [column] = features.columns[noise]
+    base = np.asarray(features.reference, dtype=float)
     revealed = np.tile(base, (len(fit.X), 1))
     revealed[:, column] = fit.X.to_numpy()[:, column]
-    at_base, *after = problem.view.predict(np.vstack([base, revealed])).ravel()
+    at_base, *after = view.predict(np.vstack([base, revealed])).ravel()
     move = np.array(after) - at_base
     return (
         float(np.mean(fit.y > at_base)),
@@ -294,7 +301,7 @@ def _coverages(settings: Settings) -> Iterator[Coverage]:
         draws = np.sort(
             differences(settings.coverage_draws * n, 0.01, rng).reshape(settings.coverage_draws, n)
         )
-        for kind in INTERVALS:
+        for kind in ("exact", "asymptotic"):
             level = ranks(n, settings.alpha, kind)
             low, high = draws[:, level.low - 1], draws[:, level.high - 1]
             law = binom.cdf(level.high - 1, n, 0.5) - binom.cdf(level.low - 1, n, 0.5)
@@ -304,8 +311,8 @@ def _coverages(settings: Settings) -> Iterator[Coverage]:
 
 
 def differences(n: int, beta: float, rng: np.random.Generator) -> Array:
-    """Of X1 alone over nothing, the perfect model of section 3."""
+    """Differences of X1 alone in the perfect model of section 3."""
     X, y = interactions(n, random_state=rng)
-    shown = X.to_numpy() * np.array([1, 0, 0, 0, 0, 0, 0])
-    base, full = np.abs(y - 3.0), np.abs(y - interactions_mean(shown))
+    revealed = X.to_numpy() * np.array([1, 0, 0, 0, 0, 0, 0])
+    base, full = np.abs(y - 3.0), np.abs(y - interactions_mean(revealed))
     return delta(base, full, relative_improvement(base, full) > beta, beta)

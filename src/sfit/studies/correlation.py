@@ -1,4 +1,4 @@
-"""Section 1: two correlated features, which LOCO misses half of the time and SFIT never."""
+"""Section 1: LOCO misses each of two correlated features half of the time, SFIT never."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit import simulate
-from sfit._binomial import critical_count
-from sfit._contrast import relative_improvement
+from sfit._for_studies import critical_count, relative_improvement
 from sfit.studies._page import new_figure, table
 
 Array = npt.NDArray[Any]
@@ -51,11 +50,11 @@ class Result:
     standard_error: float
     """Largest Monte Carlo error of a share, at 1/2."""
     loco_noise_deviation: tuple[float, float]
-    """LOCO where 10 is read as the standard deviation of the noise."""
+    """LOCO with 10 as the standard deviation of the noise."""
 
 
 def study(settings: Settings) -> Result:
-    """Least squares on new rows for every test; both methods judge the same fits."""
+    """Fit least squares to new rows for every test, and test each fit with both methods."""
     loco, improvements = _counts(settings, settings.noise_variance)
     noisier, _ = _counts(settings, settings.noise_variance**2)
     critical = critical_count(settings.n_test, settings.alpha)
@@ -72,7 +71,7 @@ def study(settings: Settings) -> Result:
 
 
 def _counts(settings: Settings, noise_variance: float) -> tuple[Array, Array]:
-    """Rows that improve: of LOCO (tests, features), of SFIT (betas, tests, features)."""
+    """Counts of improved rows: LOCO (tests, features) and SFIT (betas, tests, features)."""
     rng = np.random.default_rng([settings.seed, round(noise_variance)])
     loco = np.zeros((settings.n_tests, 2), dtype=int)
     improved = np.zeros((len(settings.betas), settings.n_tests, 2), dtype=int)
@@ -94,7 +93,7 @@ def _counts(settings: Settings, noise_variance: float) -> tuple[Array, Array]:
             refit = _least_squares(train[:, kept], y_train)
             without = np.abs(y_test - held_out[:, kept] @ refit)
             loco[test, j - 1] = np.sum(without > full)
-            # The paper freezes hidden features at 0, which is their mean.
+            # The paper freezes features at 0, their mean.
             revealed = np.abs(y_test - (weights[0] + held_out[:, j] * weights[j]))
             rho = relative_improvement(base, revealed)
             improved[:, test, j - 1] = [np.sum(rho > beta) for beta in settings.betas]
@@ -114,7 +113,7 @@ def _shares(significant: Array) -> tuple[float, float]:
 
 
 def figures(result: Result) -> dict[str, Any]:
-    """Shares found by SFIT at each beta, with LOCO's."""
+    """Shares of LOCO, and of SFIT at each beta."""
     figure, ax = new_figure(height=3.2)
     places = np.arange(len(result.betas) + 1)
     labels = ["LOCO", *(f"SFIT\nbeta = {beta:g}" for beta in result.betas)]
@@ -128,7 +127,7 @@ def figures(result: Result) -> dict[str, Any]:
 
 
 def page(result: Result) -> str:
-    """The four rates, and what beta does to them."""
+    """The four rates of the paper, and their dependence on beta."""
     rows: list[tuple[Any, ...]] = [
         (
             "LOCO",
@@ -146,18 +145,19 @@ def page(result: Result) -> str:
     ]
     noisier = " and ".join(f"{share:.3f}" for share in result.loco_noise_deviation)
     return f"""
-`Y = 2 + X1 + X2 + e`, standard normal features with correlation 0.85, noise of *variance* 10; a least-squares
-fit on 1,000 rows and a test on 1,000 others, {result.n_tests:,} times. Shares of the tests in which a feature
-was significant at alpha = 0.05 (Monte Carlo error at most {result.standard_error:.3f}):
+`Y = 2 + X1 + X2 + e`, with standard normal features of correlation 0.85 and noise of *variance* 10. Least squares is
+fitted to 1,000 rows and tested on another 1,000, {result.n_tests:,} times. Share of the tests in which a feature is
+significant at alpha = 0.05 (Monte Carlo error at most {result.standard_error:.3f}):
 
 {table(("method", "paper, X1", "paper, X2", "ours, X1", "ours, X2"), rows)}
 
 ![Shares of the tests that find each feature](correlation-rates.png)
 
-The paper counts LOCO's misses, 0.503 and 0.498; the table has one less those. It does not say which beta its SFIT
-used; for every beta up to 0.01 SFIT never misses. At a beta of 0.1 it asks that a feature remove a
-tenth of a loss that is mostly noise, and mostly fails: robust to correlation is not robust to any beta.
+The paper reports the share of tests in which LOCO misses a feature, 0.503 and 0.498; the table shows one minus these.
+It does not state the beta of its SFIT tests; at every beta up to 0.01 SFIT never misses. beta = 0.1 requires a feature to
+remove a tenth of a loss that is mostly noise, and SFIT usually misses it: robustness to correlation does not extend to
+large betas.
 
-The paper writes the noise as N(0, 10). Read as a standard deviation, LOCO would find the
-features in {noisier} of the tests; it is the variance that gives the paper's numbers.
+The paper writes the noise as N(0, 10). With 10 as the standard deviation, LOCO would find the features in {noisier} of
+the tests; only a variance of 10 gives the paper's numbers.
 """

@@ -34,11 +34,11 @@ class Settings:
     seeds: tuple[int, ...] = tuple(range(10))
     n_rows: int = 30_000
     shares: tuple[float, float] = (0.7, 0.2)
-    """Of the rows, for training and for validation; the rest is tested."""
+    """Shares of the rows for training and for validation; the rest is for testing."""
     alpha: float = 0.05
     beta: float = PAPER_BETA
     mean_beta: float = 0.01
-    """Where everything is frozen at its mean: what randomisation asks for there."""
+    """beta with all columns frozen at their means, as randomisation gives it."""
     grid: tuple[float, ...] = (1e-4, 5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 1e-1, 5e-1)
     n_random_models: int = 20
     n_partners: int = 3
@@ -66,7 +66,7 @@ FAST = Settings(
 
 @dataclass(frozen=True)
 class Result:
-    """All networks, all boosted trees."""
+    """All networks and all boosted trees."""
 
     fits: tuple[Fit, ...]
     trees: tuple[Trees, ...]
@@ -75,7 +75,7 @@ class Result:
 
 
 def study(settings: Settings) -> Result:
-    """Train, test and refit the networks of both encodings; then ask LightGBM."""
+    """Train, test and refit the networks of both encodings; then fit and test LightGBM."""
     frame = data.load()
     frame = frame.sample(settings.n_rows, random_state=0).reset_index(drop=True)
     splits = [
@@ -90,13 +90,13 @@ def study(settings: Settings) -> Result:
     refits = {name: refit(settings, splits, examined, name) for name in REFERENCES}
     fits = tuple(
         Fit(
-            **{key: value for key, value in found.items() if key != "kept"},
+            **{key: value for key, value in fields.items() if key != "kept"},
             refits={name: refits[name][place] for name in REFERENCES},
-            n_kept={name: len(found["kept"][name]) for name in REFERENCES},
+            n_kept={name: len(fields["kept"][name]) for name in REFERENCES},
         )
-        for place, found in enumerate(examined)
+        for place, fields in enumerate(examined)
     )
     trees = [boost(frame, split, settings) for split in splits if split.encoding == "A"]
     return Result(
-        fits, tuple(found for found in trees if found), settings.grid, len(columns_of(splits[0]))
+        fits, tuple(one for one in trees if one), settings.grid, len(columns_of(splits[0]))
     )

@@ -1,4 +1,4 @@
-"""Section 3, Table 2: LOCO with a refit per feature, and how much longer it takes than SFIT."""
+"""Section 3, Table 2: LOCO with a refit per feature, and its time beside that of SFIT."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 import sfit
-from sfit._binomial import p_value, ranks
-from sfit.studies._contrasts import significance
+from sfit._for_studies import p_value, ranks
 from sfit.studies._networks import Network, Recipe, import_torch, train
-from sfit.studies._page import interval, new_figure, spread, table, times
+from sfit.studies._page import interval, joined, new_figure, spread, table, times
 from sfit.studies._section3 import FEATURES, INTERCEPT, MASKING, Sample, Sizes, draw
 
 Array = npt.NDArray[Any]
@@ -31,8 +30,8 @@ PAPER = {
     "X6": (0.023, 0.020, 0.025),
     "X7": (0.006, 0.004, 0.008),
 }
-# Perfect models: the true regression function against that of the other features, by Monte Carlo
-# with many rows; the tests draw them again.
+# Perfect models: the true regression function against the one given the other features, by Monte
+# Carlo with many rows; the tests repeat it.
 PERFECT = {"X1": 2.558, "X2": 0.3573, "X3": 2.470, "X4": 0.7224, "X5": 0.7224, "X6": 0.0, "X7": 0.0}
 PAPER_RATIO = 30
 NOISE = ("X6", "X7")
@@ -75,13 +74,13 @@ class Test:
 
 @dataclass(frozen=True)
 class Seconds:
-    """How long each way takes, for one network and one set of test rows.
+    """Processor time of each method, for one network and one set of test rows.
 
-    Of the processor, so that other work on the machine does not count.
+    Processor time excludes other work on the machine.
     """
 
     refit: float
-    """One training by itself; LOCO needs one per feature."""
+    """One training; LOCO needs one per feature."""
     plain: float
     """First-order SFIT as Algorithm 1 is printed: one predict pass per feature."""
     fast: float
@@ -89,7 +88,7 @@ class Seconds:
     plain_beta: float
     """beta by the paper's loop over its grid, with new random models at each value."""
     plain_beta_passes: int
-    """Predict passes over the validation rows which that took."""
+    """Predict passes over the validation rows in that loop."""
     fast_beta: float
     """beta by `choose_beta`."""
 
@@ -106,22 +105,22 @@ class Result:
 
 
 def study(settings: Settings) -> Result:
-    """Train eight networks per seed at once, compare them, and take the times."""
-    loco, found, epochs = [], [], []
+    """Train eight networks per seed at once, compare them, and measure times."""
+    loco, sfit_tests, epochs = [], [], []
     for seed in settings.seeds:
         sample = draw(settings.sizes, seed)
         full, *refits = _fit_all(settings.recipe, sample)
         loco.append(_loco(full, refits, sample, settings.alpha))
-        found.append(_sfit(full, sample, settings))
+        sfit_tests.append(_sfit(full, sample, settings))
         epochs.append(tuple(network.epochs for network in (full, *refits)))
-    return Result(tuple(loco), tuple(found), tuple(epochs), _seconds(settings))
+    return Result(tuple(loco), tuple(sfit_tests), tuple(epochs), _seconds(settings))
 
 
 def _fit_all(recipe: Recipe, sample: Sample) -> list[Network]:
-    """The full network and those without each feature, whose column is 0 for them.
+    """The full network, and one network without each feature, whose column is 0 there.
 
-    A constant 0 teaches its weights nothing, so the network is the smaller one; only its first
-    weights are drawn as if it had the input (Glorot's bound is 0.3 % smaller).
+    The weights of a constant 0 are never updated, so this equals a network without the input. Only
+    its initial weights are drawn as if it had the input (Glorot's bound is 0.3 % smaller).
     """
     hidden = [None, *FEATURES]
     stacks: list[Array] = []
@@ -149,7 +148,7 @@ def _loco(
 
 
 def compare(base: Array, full: Array, alpha: float) -> Test:
-    """The sign test of losses of two models, at beta = 0: LOCO's (Lei et al. 2018)."""
+    """LOCO: the sign test of the losses of two models, at beta = 0 (Lei et al. 2018)."""
     differences = np.sort(base - full)
     n, level = len(differences), ranks(len(differences), alpha, "exact")
     p = float(p_value(np.sum(differences > 0), n))
@@ -165,8 +164,8 @@ def _predict(network: Network, X: Any) -> Array:
 
 
 def _sfit(network: Network, sample: Sample, settings: Settings) -> dict[str, Test]:
-    result = significance(
-        network.module(), sample.test, alpha=settings.alpha, beta=settings.beta, **MASKING
+    result = sfit.feature_significance(
+        network.module(), *sample.test, alpha=settings.alpha, beta=settings.beta, **MASKING
     )
     return {
         test.term[0]: Test(test.estimate, test.ci_low, test.ci_high, test.p_value, test.significant)
@@ -192,7 +191,7 @@ def _seconds(settings: Settings) -> Seconds:
     plain_beta = time.process_time() - started
 
     def ours() -> None:
-        significance(module, sample.test, beta=settings.beta, **MASKING)
+        sfit.feature_significance(module, *sample.test, beta=settings.beta, **MASKING)
 
     def our_beta() -> None:
         sfit.choose_beta(
@@ -228,7 +227,7 @@ def _shortest(call: Callable[[], Any], settings: Settings) -> float:
 def plain_sfit(
     network: Network, rows: tuple[Any, Array], beta: float, alpha: float
 ) -> dict[str, Test]:
-    """Algorithm 1 as it is printed: a masked data set and a predict pass for every feature."""
+    """Algorithm 1 as printed: a masked data set and a predict pass for every feature."""
     X, y = rows
     values, columns = X.to_numpy(), list(X.columns)
     masked = np.zeros_like(values)
@@ -236,14 +235,14 @@ def plain_sfit(
     base = (1 - beta) * np.abs(y - _predict(network, masked))
     tests = {}
     for name in FEATURES:
-        shown = masked.copy()
-        shown[:, columns.index(name)] = values[:, columns.index(name)]
-        tests[name] = compare(base, np.abs(y - _predict(network, shown)), alpha)
+        revealed = masked.copy()
+        revealed[:, columns.index(name)] = values[:, columns.index(name)]
+        tests[name] = compare(base, np.abs(y - _predict(network, revealed)), alpha)
     return tests
 
 
 def plain_choice(settings: Settings, network: Network, sample: Sample) -> int:
-    """Section 2.2 as it is written: at each beta new random models, until few enough reject.
+    """Section 2.2 as printed: new random models at each beta, until few enough tests reject.
 
     Returns the number of predict passes over the validation rows.
     """
@@ -314,8 +313,11 @@ def _bars(seconds: Seconds) -> dict[str, float]:
 
 def page(result: Result) -> str:
     """Table 2, the noise features, and the times."""
-    n, seconds = len(result.loco), result.seconds
-    refits, passes = 7 * seconds.refit, f"{seconds.plain_beta_passes:,}"
+    return joined(_table2(result), _times(result.seconds))
+
+
+def _table2(result: Result) -> str:
+    n = len(result.loco)
     rows = []
     for name in FEATURES:
         paper, low, high = PAPER[name]
@@ -334,27 +336,20 @@ def page(result: Result) -> str:
         )
     false_loco = sum(tests[name].significant for tests in result.loco for name in NOISE)
     false_sfit = sum(tests[name].significant for tests in result.sfit for name in NOISE)
-    ways = {
-        "the plain loop (Algorithm 1 as printed)": seconds.plain,
-        "`feature_significance`, gate included": seconds.fast,
-        "the plain loop, and beta by the paper's loop over its grid": seconds.plain
-        + seconds.plain_beta,
-        "`feature_significance` and `choose_beta`": seconds.fast + seconds.fast_beta,
-    }
     return f"""
 For each of {
         n
-    } seeds a network on all features and seven more, each without one of them, all with first
-weights and an order of training of their own ({
+    } seeds, one network is trained on all features and seven more without one feature each. Every network has
+its own initial weights and order of training ({
         spread([epoch for epochs in result.epochs for epoch in epochs])
     } epochs).
 
 ## Table 2
 
-Median of |y - refit| - |y - full| on the test rows, mean (smallest to largest) over {
+Median of |y - refit| - |y - full| on the test rows: mean (smallest to largest) over {
         n
-    } seeds, and how often
-a feature was significant at alpha = 0.05.
+    } seeds. The last two columns show
+how often a feature was significant at alpha = 0.05.
 
 {
         table(
@@ -374,40 +369,59 @@ a feature was significant at alpha = 0.05.
 
 ![Table 2 and the times](loco-table2.png)
 
-(Grey: not significant. The scale is linear within 0.05 of zero, logarithmic beyond.) LOCO sees
-X2, X4 and X5, because it removes a feature from all its interactions at once; SFIT of first order leaves
-them to the second ([simulation](simulation.md)). The noise features X6 and X7 were called significant by LOCO
-in {false_loco} of {2 * n} tests (the paper: 2 of 2) and by SFIT in {false_sfit} of {2 * n}. Whether
-LOCO finds them is the luck of two trainings, of which one ends a little better: the test is right about the two
-fitted models and says nothing about the feature.
+(Grey: not significant. The scale is linear within 0.05 of zero, logarithmic beyond.) LOCO finds X2, X4 and X5 because
+it removes a feature from all its interactions at once; SFIT finds them at the second order
+([simulation](simulation.md)). LOCO calls the noise features X6 and X7 significant in {
+        false_loco
+    } of {2 * n} tests (the paper: 2
+of 2), SFIT in {false_sfit} of {
+        2 * n
+    }. LOCO finds them when one of two trainings happens to end with a slightly
+better network: the test is right about the two fitted models but says nothing about the feature.
 
-Our means are {
+For X1 to X5, our means are {
         _gaps(result)
-    } of the paper's for X1 to X5. With perfect models, the true regression function and that of
-the other features, the medians would be those of the fifth column: where the paper's one pair of
-networks and ours differ most (X2), ours is the nearer to it.
+    } of the paper's. The fifth column has the medians of perfect models: the true
+regression function, and the one given the other features. For X2, where the paper's one pair of networks and ours differ
+most, our mean is closer to the perfect models.
+"""
 
+
+def _times(seconds: Seconds) -> str:
+    refits, passes = 7 * seconds.refit, f"{seconds.plain_beta_passes:,}"
+    ways = {
+        "the plain loop (Algorithm 1 as printed)": seconds.plain,
+        "`feature_significance`, gate included": seconds.fast,
+        "the plain loop, and beta by the paper's loop over its grid": seconds.plain
+        + seconds.plain_beta,
+        "`feature_significance` and `choose_beta`": seconds.fast + seconds.fast_beta,
+    }
+    return f"""
 ## Time
 
-One training took {seconds.refit:.1f} s of the processor by itself, so that LOCO takes {
-        refits:,.0f} s for its seven refits.
+One training took {seconds.refit:.1f} s of processor time, so the seven refits of LOCO take {
+        refits:,.0f} s.
 
 {
         table(
-            ("first-order SFIT", "seconds", "LOCO takes so many times as long"),
+            ("first-order SFIT", "seconds", "time of LOCO / this time"),
             [(way, value, f"{refits / value:,.0f}") for way, value in ways.items()],
         )
     }
 
-The paper says {PAPER_RATIO} times and not what it counts. The tests alone are far cheaper than
-that. Its number is nearer to ours with the choice of beta included, which by the loop over the grid,
-with new random models at each value, took {passes} predict passes over the validation rows here.
-`choose_beta` serves every beta with the same random models, and the network's structure makes most
-predictions unnecessary: {
-        seconds.plain_beta / seconds.fast_beta:.0f} times faster. The test itself takes {
-        seconds.fast / seconds.plain:.1f} times as long as the plain
-loop on these 10,000 rows and seven features: a pass over them costs next to nothing, and it also verifies its
-routes against the model, tests the gate, and finds `beta_max`. Refitting is what costs.
+The paper reports a ratio of {
+        PAPER_RATIO
+    } without saying what it includes. The tests alone are far cheaper. The ratio
+is closer to ours if the choice of beta is included: the loop over the grid, with new random models at each value, took
+{
+        passes
+    } predict passes over the validation rows here. `choose_beta` uses the same random models for every beta and the
+structure of the network, which makes most predictions unnecessary; it is {
+        seconds.plain_beta / seconds.fast_beta:.0f} times faster. On these 10,000 rows and seven
+features the test itself takes {
+        seconds.fast
+        / seconds.plain:.1f} times as long as the plain loop: one pass costs very little, and the test also
+verifies its routes against the model, tests the gate and computes `beta_max`. Almost all of LOCO's time is refitting.
 """
 
 

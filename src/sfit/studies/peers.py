@@ -1,4 +1,4 @@
-"""SFIT beside other methods: who finds what, false discoveries, seconds (ours)."""
+"""SFIT and other methods on the same models: discoveries, false discoveries and time (ours)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
-from sfit import loco_significance
+from sfit import feature_significance, loco_significance
 from sfit.simulate import correlated, interactions
-from sfit.studies._contrasts import significance
 from sfit.studies._page import new_figure, table, times
 
 Array = npt.NDArray[Any]
@@ -32,7 +31,7 @@ class Settings:
     """Everything that can be chosen."""
 
     repeats: dict[str, int] = field(default_factory=lambda: {"interactions": 10, "correlated": 40})
-    """New rows and fits, by problem."""
+    """Repeats by problem, each with new rows and a new fit."""
     n_train: int = 10_000
     n_test: int = 2_000
     n_trees: int = 200
@@ -41,7 +40,7 @@ class Settings:
     alpha: float = 0.05
     n_permutations: int = 50
     fdr: float = 0.2
-    """Of the knockoff filter: with seven features none can pass at 0.1."""
+    """Of the knockoff filter, which cannot select any of seven features at 0.1."""
     n_orderings: int = 512
     """Of SAGE."""
     n_explained: int = 500
@@ -69,11 +68,11 @@ class Outcome:
     method: str
     repeats: int
     finds: dict[str, int]
-    """In how many repeats each feature was called significant; empty where there is no test."""
+    """Number of repeats in which each feature is significant; empty for a method without a test."""
     ranked_right: int | None
-    """Where there is no test: repeats in which every true feature ranks above every noise one."""
+    """Without a test: number of repeats in which all true features rank above all noise features."""
     seconds: float
-    """Of the processor: median of a repeat, the training of the model left out, refits included."""
+    """Processor time, median over the repeats: refits included, the training of the model excluded."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Task:
-    """A fitted model and everything that a method may want to know."""
+    """A fitted model with its rows: the input of every method."""
 
     model: Any
     train: tuple[pd.DataFrame, Array]
@@ -107,7 +106,7 @@ FEATURES = {"interactions": 7, "correlated": 2}
 
 
 def study(settings: Settings) -> Result:
-    """Every method judges the same fits."""
+    """Apply every method to the same fitted models."""
     present = {name: method for name, (library, method) in METHODS.items() if _has(library)}
     skipped = sorted({library for library, _ in METHODS.values() if not _has(library)})
     outcomes = []
@@ -130,14 +129,14 @@ def _task(settings: Settings, problem: str, seed: int) -> Task:
         n = settings.n_train
         model = HistGradientBoostingRegressor(max_iter=settings.n_trees, random_state=seed)
         X, y = interactions(n + settings.n_test, random_state=rng)
-    # Names of columns are lost in some of the peers: all of them get the same bare model.
+    # Some of the peers drop the names of columns, so every method gets a model without names.
     fitted = model.fit(X[:n].to_numpy(), y[:n])
     return Task(fitted, (X[:n], y[:n]), (X[n:], y[n:]), problem == "correlated", seed, settings)
 
 
 Scores = Mapping[str, float]
 Method = Callable[[Task], set[str] | Scores]
-"""What it calls significant, or scores where it has no test."""
+"""Returns the significant features or, for a method without a test, scores."""
 
 
 def _outcome(problem: str, name: str, method: Method, tasks: Sequence[Task]) -> Outcome:
@@ -145,11 +144,11 @@ def _outcome(problem: str, name: str, method: Method, tasks: Sequence[Task]) -> 
     for task in tasks:
         started = time.process_time()
         with warnings.catch_warnings():
-            # What a peer has to say about its own inside is no news about the study.
+            # The warnings of a peer do not concern the study.
             warnings.simplefilter("ignore")
             answers.append(method(task))
         seconds.append(time.process_time() - started)
-    # The first repeat of a peer may compile or import: the median leaves it out.
+    # The first repeat may include compiling and imports, which the median ignores.
     typical = float(np.median(seconds))
     sets = [answer for answer in answers if isinstance(answer, set)]
     scores = [answer for answer in answers if not isinstance(answer, set)]
@@ -167,14 +166,21 @@ def _ranks_right(scores: Scores, true: set[str]) -> bool:
 
 
 def _sfit_first(task: Task) -> set[str]:
-    result = significance(task.model, task.test, alpha=task.settings.alpha, reference=task.train[0])
+    result = feature_significance(
+        task.model, *task.test, alpha=task.settings.alpha, reference=task.train[0]
+    )
     return set(result.selected)
 
 
 def _sfit_pairs(task: Task) -> set[str]:
-    asked = {"max_order": 2, "beta": (0.01, 0.001), "strict": True}
-    result = significance(
-        task.model, task.test, alpha=task.settings.alpha, reference=task.train[0], **asked
+    result = feature_significance(
+        task.model,
+        *task.test,
+        alpha=task.settings.alpha,
+        beta=(0.01, 0.001),
+        max_order=2,
+        reference=task.train[0],
+        strict=True,
     )
     return set(result.selected)
 
@@ -208,7 +214,7 @@ def _hidimstat(task: Task, kind: Any) -> set[str]:
     importance.fit(X, y)
     importance.importance(X, y)
     significant = importance.pvalues_ < task.settings.alpha
-    return {name for name, found in zip(task.names, significant, strict=True) if found}
+    return {name for name, is_chosen in zip(task.names, significant, strict=True) if is_chosen}
 
 
 def _knockoffs(task: Task) -> set[str]:
@@ -216,7 +222,7 @@ def _knockoffs(task: Task) -> set[str]:
 
     statistic = "lasso" if task.is_linear else "randomforest"
     X, y = task.train
-    # knockpy draws from NumPy's global state, which is given back as it was.
+    # knockpy draws from NumPy's global state, which is restored afterwards.
     state = np.random.get_state()  # noqa: NPY002
     try:
         np.random.seed(task.seed)  # noqa: NPY002
@@ -224,7 +230,7 @@ def _knockoffs(task: Task) -> set[str]:
         chosen = knockoffs.forward(X=X.to_numpy(), y=y, fdr=task.settings.fdr)
     finally:
         np.random.set_state(state)  # noqa: NPY002
-    return {name for name, found in zip(task.names, chosen, strict=True) if found}
+    return {name for name, is_chosen in zip(task.names, chosen, strict=True) if is_chosen}
 
 
 def _sage(task: Task) -> Scores:
@@ -248,7 +254,7 @@ def _shap(task: Task) -> Scores:
     import shap
 
     explainer = shap.Explainer(task.model, task.train[0][:128].to_numpy())
-    # SHAP's sums miss the predictions of these trees by a thousandth, which it takes for an error.
+    # For these trees SHAP's sums differ from the predictions by a thousandth, which it would reject.
     options = {} if task.is_linear else {"check_additivity": False}
     values = explainer(task.test[0][: task.settings.n_explained].to_numpy(), **options).values
     sizes = np.abs(values).mean(axis=0)
@@ -265,7 +271,7 @@ METHODS: dict[str, tuple[str, Method]] = {
     "SAGE": ("sage", _sage),
     "SHAP": ("shap", _shap),
 }
-"""Each with the library that it needs."""
+"""Each method with the library that it needs."""
 
 
 # --- the page ---------------------------------------------------------------------------
@@ -299,7 +305,7 @@ def _repeats(result: Result, problem: str) -> int:
 
 
 def _false(result: Result) -> str:
-    """How often each method with a test found noise."""
+    """How often each method with a test selects noise."""
     return "; ".join(
         f"{one.method}: {one.finds['X6'] + one.finds['X7']}"
         for one in _of(result, "interactions")
@@ -313,7 +319,7 @@ def _table(result: Result, problem: str) -> str:
     for one in _of(result, problem):
         cells = [times(one.finds[name], one.repeats) if one.finds else None for name in names]
         ranked = None if one.ranked_right is None else times(one.ranked_right, one.repeats)
-        # Where there is no noise, there is nothing to rank below.
+        # Without noise features there is no ranking to judge.
         ranks = [ranked] if len(TRUE[problem]) < len(names) else []
         rows.append((one.method, *cells, *ranks, one.seconds))
     head = ["no test: ranks all true first"] if len(TRUE[problem]) < len(names) else []
@@ -331,18 +337,20 @@ def page(result: Result) -> str:
     return f"""
 {
         skipped
-    }Every method judges the same fitted models, each fitted to new rows. Tests are at level 0.05, the
-knockoff filter at a false discovery rate of 0.2 (with seven features none can pass at 0.1). Seconds are those of the
-processor, the median of a repeat on one thread, without the first training. The methods ask different questions, so
-that a miss here may be an answer there.
+    }All methods are applied to the same fitted models; each repeat fits a model to new rows. Tests have level 0.05; the
+knockoff filter has a false discovery rate of 0.2 (with seven features it cannot select any at 0.1). Seconds are processor
+time on one thread, the median over the repeats, without the first training. The methods answer different questions: for
+one of them, not finding a feature can be the correct answer.
 
-Rows and repeats are fewer than in the paper (100,000 and 10,000 rows): one repeat of all methods on the interactions
-takes {seconds:.0f} s here, of which the permutation tests take {
-        permuting:.0%} and grow with the test rows, and LOCO and the knockoffs grow with the
-training rows. A share of {_repeats(result, "interactions")} repeats has a standard error of up to {
-        0.5 / math.sqrt(_repeats(result, "interactions")):.2f}, one of {
+There are fewer rows and repeats than in the paper (100,000 and 10,000 rows), because one repeat of all methods on the
+interactions takes {seconds:.0f} s here. The permutation tests take {
+        permuting:.0%} of this, which grows with the test rows; LOCO and the knockoffs
+grow with the training rows. The standard error of a share is at most {
+        0.5 / math.sqrt(_repeats(result, "interactions")):.2f} for {
+        _repeats(result, "interactions")
+    } repeats and {0.5 / math.sqrt(_repeats(result, "correlated")):.2f} for {
         _repeats(result, "correlated")
-    } of up to {0.5 / math.sqrt(_repeats(result, "correlated")):.2f}.
+    }.
 
 ![Share of repeats in which each feature is found](peers-found.png)
 
@@ -352,22 +360,21 @@ X1 and X3 act alone, X2, X4 and X5 in pairs; X6 and X7 are noise.
 
 {_table(result, "interactions")}
 
-SFIT of first order asks what a feature does by itself, so that X2, X4 and X5 are left to the second order. Of
-these sign tests of a median on 2,000 rows some miss what is there (with 10,000 rows and a network they find it:
-[simulation](simulation.md)); the other methods, which average a squared error or refit, find all of it here. False
-discoveries of X6 and X7, of {2 * _repeats(result, "interactions")} chances: {
+First-order SFIT tests a feature alone, so X2, X4 and X5 are left to the second order. With 2,000 rows, the sign test of
+the median misses some effects (with 10,000 rows and a network it finds them: [simulation](simulation.md)). The other
+methods average a squared error or refit the model, and find all of them here. False discoveries of X6 and X7 in
+{2 * _repeats(result, "interactions")} tests: {
         _false(result)
-    }. The t-test of the two
-permutation methods runs over the *permutations* of one test set: more permutations, not more rows, make a trace
-of noise in the model significant.
+    }. The t-test of the two permutation methods runs over the
+*permutations* of one test set, so more permutations, without more rows, make a tiny effect of noise significant.
 
 ## Correlated: section 1, least squares, 1,000 training and 1,000 test rows
 
-Both features matter equally, and either can stand in for the other.
+Both features matter equally, and each can replace the other in part.
 
 {_table(result, "correlated")}
 
-LOCO asks whether a feature is needed beside the other, and finds each about half of the time. The
-knockoff filter cannot choose anything of two features: with none of them wrong its estimate of the false discovery
-rate is 1/2. SAGE and SHAP have no test to report.
+LOCO tests whether a feature is needed in addition to the other one, and finds each about half of the time. The knockoff
+filter cannot select any of two features: even without a false discovery its estimate of the false discovery rate is 1/2.
+SAGE and SHAP have no test.
 """

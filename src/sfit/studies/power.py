@@ -11,13 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from sfit._binomial import p_value
-from sfit._contrast import Term
-from sfit.sample import prepare
-from sfit.studies._contrasts import Asker, significance
-from sfit.studies._contrasts import over as contrast
+import sfit
+from sfit._for_studies import Contrasts, Term, p_value, term_over
 from sfit.studies._networks import Network, Recipe
-from sfit.studies._page import new_figure, spread, table
+from sfit.studies._page import joined, new_figure, spread, table
 from sfit.studies._section3 import (
     FEATURES,
     MASKING,
@@ -31,7 +28,7 @@ from sfit.studies._section3 import (
 
 TITLE = "Section 3: power and size against beta, alpha and the number of rows (Figures 2.1, 2.2, 3)"
 
-SHOWN = tuple((name,) for name in FEATURES) + TRUE_PAIRS
+DRAWN = tuple((name,) for name in FEATURES) + TRUE_PAIRS
 OTHER = "another pair"
 NOISY = "a pair with X6 or X7"
 RIGHT = "S2 = X2, X4, X5"
@@ -65,7 +62,7 @@ class Settings:
     alphas: tuple[float, ...] = (0.05, 0.01)
     betas: tuple[float, ...] = tuple(float(f"{b:.2g}") for b in np.logspace(-6, -1, 21))
     first_beta: float = 0.01
-    """First-order beta where the second order has another one (Figure 3)."""
+    """First-order beta if the second order has a different one (Figure 3)."""
     second_beta: float = 0.001
     test_sizes: tuple[int, ...] = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 
@@ -103,9 +100,9 @@ class Result:
     validation_losses: tuple[float, ...]
     training_seconds: float
     alone_seconds: float
-    """One epoch of one network, trained by itself."""
+    """One epoch of one network, trained alone."""
     together_seconds: float
-    """One epoch of one network, as a member of a full stack."""
+    """One epoch of one network in a full stack."""
 
 
 def study(settings: Settings) -> Result:
@@ -139,9 +136,9 @@ def study(settings: Settings) -> Result:
     alone, together = _seconds_of_an_epoch(settings)
     return Result(
         betas=settings.betas,
-        against_beta={alpha: _rates(found) for alpha, found in by_beta.items()},
-        against_second_beta={alpha: _rates(found) for alpha, found in by_second.items()},
-        strict={alpha: _rates(found) for alpha, found in by_strict.items()},
+        against_beta={alpha: _rates(by_network) for alpha, by_network in by_beta.items()},
+        against_second_beta={alpha: _rates(by_network) for alpha, by_network in by_second.items()},
+        strict={alpha: _rates(by_network) for alpha, by_network in by_strict.items()},
         test_sizes=settings.test_sizes,
         against_rows=_rates(by_rows),
         n_networks=len(networks),
@@ -156,21 +153,21 @@ def study(settings: Settings) -> Result:
 class Thresholds:
     """Every decision at every beta, from one evaluation of a network.
 
-    A contrast is significant exactly while beta is below its `beta_max`. Which contrast speaks for
-    a pair depends on what was found before, so those over each possible base are evaluated.
+    A contrast is significant exactly while beta is below its `beta_max`. The base of a pair depends
+    on the features found before, so the pair is evaluated over each possible base.
     """
 
     def __init__(self, network: Network, sample: Sample, settings: Settings) -> None:
-        self.asker = Asker(prepare(network.module(), *sample.test, **MASKING))
+        self.contrasts = Contrasts(network.module(), *sample.test, **MASKING)
         everything, nothing = range(len(FEATURES)), frozenset[int]()
         keys = [(nothing, frozenset({j})) for j in everything]
         for pair in combinations(everything, 2):
             keys += [(base, frozenset(pair)) for base in (nothing, *(frozenset({j}) for j in pair))]
-        contrasts = [contrast(base, term) for base, term in keys]
+        possible = [term_over(base, term) for base, term in keys]
         self.beta_max = {
             alpha: {
                 key: 0.0 if math.isnan(one.beta_max) else one.beta_max
-                for key, one in zip(keys, self.asker.ask(contrasts, alpha), strict=True)
+                for key, one in zip(keys, self.contrasts.evidence(possible, alpha), strict=True)
             }
             for alpha in settings.alphas
         }
@@ -184,10 +181,10 @@ class Thresholds:
         first = frozenset(
             j for j in range(len(FEATURES)) if beta_max[nothing, frozenset({j})] > beta
         )
-        found = {FEATURES[j] for j in first}
+        singles = {FEATURES[j] for j in first}
         if self.gate(first) >= alpha:
-            return found
-        return found | {
+            return singles
+        return singles | {
             "+".join(FEATURES[j] for j in pair)
             for pair in combinations(range(len(FEATURES)), 2)
             if (base := first & set(pair)) != set(pair)
@@ -200,18 +197,19 @@ class Thresholds:
     def gate(self, first: Term) -> float:
         """p-value of the gate after these features were found at first order."""
         if first not in self.gates:
-            [evidence] = self.asker.ask([self.asker.gate(first)], 0.05)
+            [evidence] = self.contrasts.evidence([self.contrasts.gate(first)], 0.05)
             self.gates[first] = float(p_value(evidence.n_positive, evidence.n))
         return self.gates[first]
 
 
 def _against_rows(network: Network, sample: Sample, settings: Settings) -> list[set[str]]:
-    """Names of the sets found with the first so many test rows."""
+    """Names of the sets found with the first n test rows, for each n."""
     module, (X, y) = network.module(), sample.test
     results = [
-        significance(
+        sfit.feature_significance(
             module,
-            (X[:n], y[:n]),
+            X[:n],
+            y[:n],
             beta=(settings.first_beta, settings.second_beta),
             max_order=2,
             **MASKING,
@@ -224,12 +222,11 @@ def _against_rows(network: Network, sample: Sample, settings: Settings) -> list[
     ]
 
 
-def _rates(found: Sequence[Sequence[set[str]]]) -> Rates:
-    """From networks x values (of beta, of n2) to the share of networks, for each set shown."""
-    shown = ["+".join(term) for term in SHOWN]
+def _rates(by_network: Sequence[Sequence[set[str]]]) -> Rates:
+    """Share of the networks in which a set is found, from the sets of each network at each value."""
     rates = {
-        name: np.mean([[name in at for at in network] for network in found], axis=0).tolist()
-        for name in shown
+        name: np.mean([[name in at for at in network] for network in by_network], axis=0).tolist()
+        for name in ("+".join(term) for term in DRAWN)
     }
     pairs: dict[str, Callable[[set[str]], Any]] = {
         OTHER: lambda at: any(_is_other(name, at) for name in at),
@@ -239,7 +236,9 @@ def _rates(found: Sequence[Sequence[set[str]]]) -> Rates:
         RIGHT: lambda at: _second(at) == set(IN_PAIRS),
     }
     return rates | {
-        name: np.mean([[bool(holds(at)) for at in network] for network in found], axis=0).tolist()
+        name: np.mean(
+            [[bool(holds(at)) for at in network] for network in by_network], axis=0
+        ).tolist()
         for name, holds in pairs.items()
     }
 
@@ -248,28 +247,28 @@ def _members(name: str) -> tuple[str, ...]:
     return tuple(name.split("+"))
 
 
-def _second(found: set[str]) -> set[str]:
+def _second(names: set[str]) -> set[str]:
     """S2: the features found in pairs only."""
-    return {member for name in found for member in _members(name)} - found
+    return {member for name in names for member in _members(name)} - names
 
 
-def _is_other(name: str, found: set[str]) -> bool:
-    """Whether this is a pair, not one of the process, that does not stand for X1 or X3 itself.
+def _is_other(name: str, names: set[str]) -> bool:
+    """Whether this is a pair that is neither true nor significant because of X1 or X3 alone.
 
-    Where a large beta hides X3 alone, its pairs are found because of it.
+    If beta is so large that X3 alone is not found, its pairs are found because of it.
     """
     members = _members(name)
-    hidden = {"X1", "X3"} - found
+    hidden = {"X1", "X3"} - names
     return len(members) == 2 and members not in TRUE_PAIRS and not hidden & set(members)
 
 
 def _seconds_of_an_epoch(settings: Settings) -> tuple[float, float]:
-    """An epoch of a network alone, and as one of a stack: what training together saves."""
+    """Processor time of one epoch of a network: trained alone, and in a stack."""
     recipe = replace(settings.recipe, max_epochs=1)
     samples = [draw(settings.sizes, seed) for seed in range(settings.together)]
     seconds = []
     for stack in (samples[:1], samples):
-        # Of the processor, so that other work on the machine does not count.
+        # Processor time excludes other work on the machine.
         started = time.process_time()
         fit(recipe, stack)
         seconds.append((time.process_time() - started) / len(stack))
@@ -316,81 +315,105 @@ def _lines(ax: Any, values: Iterable[float], rates: Rates) -> None:
 
 
 def page(result: Result) -> str:
-    """The three figures, their numbers, and what training together saved."""
-    at = [place for place, beta in enumerate(result.betas) if _is_power_of_ten(beta)]
+    """The three figures, their numbers, and the time saved by training together."""
+    sections = (_setting, _against_beta, _sentences, _against_test_rows, _training)
+    return joined(*(section(result) for section in sections))
+
+
+def _setting(result: Result) -> str:
+    return f"""
+{
+        result.n_networks
+    } networks, each with separate training, validation and test rows. They stopped after
+{spread(result.epochs)} epochs at a mean squared validation error of {
+        spread(result.validation_losses)
+    }.
+The tables give the share of the networks in which a set is significant. "{
+        OTHER
+    }" is the share with at least one
+significant pair other than (X1, X2), (X4, X5) and the pairs of an X1 or X3 that was not found alone; "{
+        NOISY
+    }"
+counts those pairs that contain a noise feature. S2 contains the features found in pairs only. The paper shows figures
+without numbers, so this page compares its statements instead.
+"""
+
+
+def _powers_of_ten(result: Result) -> list[int]:
+    """Positions of the betas that are columns of the tables."""
+    logs = np.log10(result.betas)
+    return np.flatnonzero(np.isclose(logs, np.round(logs), rtol=0, atol=1e-9)).tolist()
+
+
+def _against_beta(result: Result) -> str:
+    """Figures 2.1 and 2.2, and their numbers."""
+    at = _powers_of_ten(result)
     betas = [f"{result.betas[place]:.0e}" for place in at]
     wide, narrow = result.against_beta.values()
     fixed_wide, fixed_narrow = result.against_second_beta.values()
     strict_wide, strict_narrow = result.strict.values()
-    one, ten = result.alone_seconds, result.together_seconds
     return f"""
-{
-        result.n_networks
-    } networks with training, validation and test rows of their own; they stopped after
-{spread(result.epochs)} epochs at a mean squared validation error of {
-        spread(result.validation_losses)
-    }.
-Shares of the networks in which a set was significant; "{OTHER}" is the share with at least one
-significant pair other than (X1, X2), (X4, X5) and those of an X1 or X3 not found alone, "{
-        NOISY
-    }" that
-with such a pair of a noise feature, and S2 are the features found in pairs only. The paper prints these as figures only, so there are
-no numbers of its own to set beside; its sentences are checked below.
-
 ## Figures 2.1 and 2.2: against beta
 
 ![Figure 2.1](power-figure2-1.png)
 ![Figure 2.2](power-figure2-2.png)
 
-Left: the same beta for both orders, the whole procedure at each. Right: the first order stays at 0.01, as in
-the paper's Figure 3. alpha = 0.05, with alpha = 0.01 in brackets where it differs:
+Left: the whole procedure with the same beta for both orders. Right: the first order stays at 0.01, as in the paper's
+Figure 3. Shares at alpha = 0.05, with alpha = 0.01 in brackets where it differs:
 
 {table(("set", *betas), _both(wide, narrow, at))}
 
-At small betas the left side counts a pair less often because its members are then found by
-themselves, rightly or wrongly, and Algorithm 2 no longer asks for their pair. With the first order at 0.01:
+At small betas the left panel shows fewer pairs, because their members are then significant alone, rightly or wrongly,
+and Algorithm 2 no longer tests such a pair. With the first order at 0.01:
 
 {table(("set", *betas), _both(fixed_wide, fixed_narrow, at)[7:])}
 
-And with `strict=True`, which asks a pair to improve on each of its members, found before or not:
+With `strict=True`, which requires a pair to improve on each of its members, significant or not:
 
 {table(("set", *betas), _both(strict_wide, strict_narrow, at)[7:])}
 
 "{OTHER}" is mostly "{
         NOISY
-    }", a false discovery: such a pair owes its improvement to X2, X4 or X5, which alone improve
-by a trace in many networks (first table). `strict` removes it from beta = 1e-4 on, and S2 is then right in {
-        _share(result.strict["0.05"], result, RIGHT, 0.001):.0%}
-of the networks at 0.001, where without it it is in {
+    }", a false discovery: the improvement of such a pair comes from X2, X4 or X5,
+which improve predictions very slightly on their own in many networks (first table). `strict` removes these pairs at every
+beta of at least 1e-4. At 0.001, S2 is then correct in {
+        _share(result.strict["0.05"], result, RIGHT, 0.001):.0%} of
+the networks, without `strict` in {
         _share(
             result.against_second_beta["0.05"], result, RIGHT, 0.001
-        ):.0%}. The other pairs that are left join features that belong
-to S1 and S2 anyway.
+        ):.0%}. The remaining other pairs combine features that
+belong to S1 and S2 anyway.
+"""
 
-What the paper says of its figures, and ours:
+
+def _sentences(result: Result) -> str:
+    """The paper's statements about these figures, checked."""
+    wide, narrow = result.against_beta.values()
+    smallest = result.betas[_powers_of_ten(result)[0]]
+    return f"""
+Statements of the paper about its figures, and our results:
 
 - *beta matters more than alpha.* {
         _agrees(_largest_gap(wide, narrow) < 0.35)
     }: going from alpha = 0.05 to
-  0.01 moves no share by more than {
-        _largest_gap(wide, narrow):.2f}; going through beta moves them from 0 to 1.
-- *First order: signal and noise are told apart by a beta as large as 0.01.*
+  0.01 changes no share by more than {
+        _largest_gap(wide, narrow):.2f}; varying beta changes them from 0 to 1.
+- *First order: a beta as large as 0.01 separates signal from noise.*
   {
         _agrees(_most(result, IN_PAIRS + NOISE, 0.01) <= 0.05 and _least(result, 0.01) >= 0.95)
     }: at 0.01 X1 and
   X3 are found in {_least(result, 0.01):.0%} of the networks, any other feature in at most
   {_most(result, IN_PAIRS + NOISE, 0.01):.0%}. At {
-        betas[0]
-    } X2, X4 or X5, which act only in pairs, are found
-  in up to {_most(result, IN_PAIRS, result.betas[at[0]]):.0%}, and X6 and X7 in up to
-  {_most(result, NOISE, result.betas[at[0]]):.0%}: without beta the test finds what the networks
-  picked up by accident, as the paper says.
-- *Second order wants a smaller beta, about 0.001.* At 0.01 (X1, X2) is found in
+        smallest:.0e} X2, X4 or X5, which act only in pairs, are found
+  in up to {_most(result, IN_PAIRS, smallest):.0%}, and X6 and X7 in up to
+  {_most(result, NOISE, smallest):.0%}: without beta the test finds what the networks
+  learnt by accident, as the paper says.
+- *The second order needs a smaller beta, about 0.001.* At 0.01 (X1, X2) is found in
   {_share(wide, result, "X1+X2", 0.01):.0%} and (X4, X5) in {
         _share(wide, result, "X4+X5", 0.01):.0%}; at
   0.001, with the first order at 0.01, in
   {_share(result.against_second_beta["0.05"], result, "X1+X2", 0.001):.0%} and
-  {_share(result.against_second_beta["0.05"], result, "X4+X5", 0.001):.0%}, at the price of
+  {_share(result.against_second_beta["0.05"], result, "X4+X5", 0.001):.0%}, at the cost of
   another pair in {
         _share(result.against_second_beta["0.05"], result, OTHER, 0.001):.0%} of the networks and of
   one with X6 or X7 in {
@@ -401,7 +424,12 @@ What the paper says of its figures, and ours:
         ):.0%}, and (X1, X2) and (X4, X5) are still found in
   {_share(result.strict["0.05"], result, "X1+X2", 0.001):.0%} and {
         _share(result.strict["0.05"], result, "X4+X5", 0.001):.0%}.
+"""
 
+
+def _against_test_rows(result: Result) -> str:
+    """Figure 3, and its numbers."""
+    return f"""
 ## Figure 3: against the number of test rows
 
 ![Figure 3](power-figure3.png)
@@ -416,25 +444,30 @@ What the paper says of its figures, and ours:
         )
     }
 
-The paper recommends a couple of thousand rows and sees no gain beyond. So it is for X1 and X3; the two pairs
-gain from 2,000 to 10,000 rows. "{OTHER}" does not go away with more rows: these are improvements
-that the networks really make, too small to matter; `strict=True` removes those with noise, a larger beta all of
-them. X2, X4 and X5 to X7 alone lie on the zero line.
-
-## Training together
-
-An epoch of one network alone took {one:.2f} s of the processor, and {
-        ten:.2f} s as a member of a stack (batched weights, one
-optimiser step for all): {one / ten:.1f} times less, on the same threads. For the {
-        sum(result.epochs):,} epochs of all {result.n_networks} networks
-that is {sum(result.epochs) * ten:,.0f} s instead of {
-        sum(result.epochs) * one:,.0f} s. By the clock training took {
-        result.training_seconds:,.0f} s, other work on the machine included.
+The paper recommends a couple of thousand rows and sees no gain beyond. This holds for X1 and X3; the two pairs still
+gain between 2,000 and 10,000 rows. "{
+        OTHER
+    }" does not become rarer with more rows: the networks really make these
+improvements, but they are too small to matter. `strict=True` removes the pairs with noise; a larger beta removes all of
+them. X2 and X4 to X7 alone lie on the zero line.
 """
 
 
-def _is_power_of_ten(beta: float) -> bool:
-    return math.isclose(math.log10(beta), round(math.log10(beta)), abs_tol=1e-9)
+def _training(result: Result) -> str:
+    """The time saved by training together."""
+    one, ten = result.alone_seconds, result.together_seconds
+    return f"""
+## Training together
+
+One epoch took {one:.2f} s of processor time for a network trained alone, and {
+        ten:.2f} s per network in a stack (batched
+weights, one optimiser step for all): {
+        one / ten:.1f} times less, with the same number of threads. For the {
+        sum(result.epochs):,} epochs of all {result.n_networks}
+networks this is {sum(result.epochs) * ten:,.0f} s instead of {
+        sum(result.epochs) * one:,.0f} s. Training took {
+        result.training_seconds:,.0f} s of elapsed time, including other work on the machine.
+"""
 
 
 def _both(wide: Rates, narrow: Rates, at: Sequence[int]) -> list[list[str]]:
@@ -467,4 +500,4 @@ def _least(result: Result, beta: float) -> float:
 
 
 def _agrees(truth: bool) -> str:
-    return "So it is here" if truth else "Not quite so here"
+    return "Confirmed" if truth else "Not quite confirmed"

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 
 import sfit
-from sfit._partners import interaction_scores
-from sfit._set_tests import sign_tests
-from sfit.sample import prepare
-from sfit.studies._contrasts import significance
+from sfit._for_studies import Contrasts, sign_tests
 from sfit.studies._networks import Network, Recipe
-from sfit.studies._page import interval, new_figure, spread, table, times
+from sfit.studies._page import interval, joined, new_figure, spread, table, times
 from sfit.studies._section3 import FEATURES, MASKING, TRUE_FIRST, TRUE_PAIRS, Sample, Sizes
 from sfit.studies._section3 import fit_in_turns as fit
 
@@ -26,8 +23,8 @@ PAPER = {
     ("X1", "X2"): (0.01, 0.004, 0.016),
     ("X4", "X5"): (0.048, 0.035, 0.060),
 }
-# The perfect model, the true regression function: medians at beta = 0.01 and shares of positive
-# differences, by Monte Carlo with many rows; the tests draw them again.
+# The perfect model is the true regression function: medians at beta = 0.01 and shares of positive
+# differences, by Monte Carlo with many rows; the tests repeat it.
 PERFECT = {("X1",): 1.1396, ("X3",): 0.1932, ("X1", "X2"): 0.0052, ("X4", "X5"): 0.0204}
 PERFECT_SHARES = {("X1", "X2"): 0.5070, ("X4", "X5"): 0.5137}
 PARTNERS = {"X2": "X1", "X4": "X5", "X5": "X4"}
@@ -59,7 +56,7 @@ RULES: dict[str, dict[str, Any]] = {
     "0.01, 0.001": {"beta": (0.01, 0.001)},
     "0.01, 0.001, strict": {"beta": (0.01, 0.001), "strict": True},
 }
-"""Rules by their betas of the two orders: the paper's, its advice, and ours for pairs."""
+"""Rules, named by the betas of the two orders: the paper's, its advice, and ours for pairs."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,7 @@ class Seed:
     beta_on_grid: float
     beta_exact: float
     partner_ranks: dict[str, int]
-    """For X2, X4 and X5: the place of the true partner among the six candidates."""
+    """For X2, X4 and X5: the rank of the true partner among the six candidates."""
     scores: list[list[float]]
     """The matrix of Figure 1 without the intercept, its diagonal included."""
     outcomes: dict[str, Outcome]
@@ -129,8 +126,7 @@ def _examine(settings: Settings, sample: Sample, network: Network) -> Seed:
         **MASKING,
     )
     on_grid = [beta for beta in settings.grid if beta >= choice.beta]
-    problem = prepare(module, *sample.test, **MASKING)
-    scores = interaction_scores(problem.view.structure, problem.features)
+    scores = Contrasts(module, *sample.test, **MASKING).interaction_scores()
     assert scores is not None  # noqa: S101 - a chain of ReLU layers has a structure
     ranks = {
         name: 1 + int(np.sum(_row(scores, name) > _row(scores, name)[FEATURES.index(partner)]))
@@ -154,8 +150,10 @@ def _row(scores: Any, name: str) -> Any:
 
 
 def _outcome(settings: Settings, module: Any, sample: Sample, rule: dict[str, Any]) -> Outcome:
-    result = significance(module, sample.test, alpha=settings.alpha, max_order=2, **rule, **MASKING)
-    shown = {test.term: test for test in sign_tests(result.tests)}
+    result = sfit.feature_significance(
+        module, *sample.test, alpha=settings.alpha, max_order=2, **(rule | MASKING)
+    )
+    by_term = {test.term: test for test in sign_tests(result.tests)}
     wanted = [(name,) for name in FEATURES] + list(TRUE_PAIRS)
     return Outcome(
         first=tuple(term[0] for term in result.significant[1]),
@@ -171,7 +169,7 @@ def _outcome(settings: Settings, module: Any, sample: Sample, rule: dict[str, An
                 test.significant,
             )
             for term in wanted
-            if (test := shown.get(term)) is not None
+            if (test := by_term.get(term)) is not None
         },
     )
 
@@ -219,26 +217,48 @@ def figures(result: Result) -> dict[str, Any]:
 
 def page(result: Result) -> str:
     """Table 1, what was found, the gates, beta, and the partners."""
-    networks, n = result.networks, len(result.networks)
+    return joined(
+        _setting(result), _table1(result), _findings(result), _betas(result), _weights(result)
+    )
+
+
+def _setting(result: Result) -> str:
+    networks = result.networks
+    return f"""
+The paper trains one network on 100,000 rows of `Y = 3 + 4 X1 + X1 X2 + 3 X3^2 + 2 X4 X5 + e` and tests
+it on 10,000. This page uses {len(networks)} networks with separate rows, initial weights and orders of training.
+They stopped after {spread([network.epochs for network in networks])} epochs at a mean squared
+validation error of {spread([network.validation_loss for network in networks])}.
+"""
+
+
+def _table1_rows(result: Result) -> list[tuple[Any, ...]]:
+    n = len(result.networks)
     paper_rule, advice = (result_of(result, name) for name in ("0.01, 0.01", "0.01, 0.001"))
-    first_page = []
+    rows = []
     for term, (statistic, low, high) in PAPER.items():
         key = "+".join(term)
-        own = [outcome.sets[key] for outcome in paper_rule if key in outcome.sets]
+        coarse = [outcome.sets[key] for outcome in paper_rule if key in outcome.sets]
         finer = [outcome.sets[key] for outcome in advice if key in outcome.sets]
-        first_page.append(
+        rows.append(
             (
                 f"({', '.join(term)})" if len(term) > 1 else term[0],
                 statistic,
                 interval(low, high),
-                spread([one.statistic for one in own]),
-                interval(own[0].low, own[0].high),
+                spread([one.statistic for one in coarse]),
+                interval(coarse[0].low, coarse[0].high),
                 PERFECT[term],
-                times(sum(one.significant for one in own), n),
+                times(sum(one.significant for one in coarse), n),
                 spread([one.statistic for one in finer]),
                 times(sum(one.significant for one in finer), n),
             )
         )
+    return rows
+
+
+def _table1(result: Result) -> str:
+    """The statistics of Table 1 over all networks, and what the perfect model would find."""
+    n, paper_rule = len(result.networks), result_of(result, "0.01, 0.01")
     noise = [
         outcome.sets[name].statistic
         for outcome in paper_rule
@@ -249,28 +269,14 @@ def page(result: Result) -> str:
         for outcome in paper_rule
         for name in ("X2", "X4", "X5", "X6", "X7")
     )
-    others = [
-        (pair, outcome) for outcome in advice for pair in outcome.pairs if pair not in TRUE_PAIRS
-    ]
-    tiny = sum(
-        any(outcome.sets[name].beta_max > 0.001 for name in pair if name not in outcome.first)
-        for pair, outcome in others
-    )
-    betas = [f"{network.beta_on_grid:.0e}" for network in networks]
-    chosen = ", ".join(f"{beta}: {times(betas.count(beta), n)}" for beta in sorted(set(betas)))
     return f"""
-The paper trains one network on 100,000 rows of `Y = 3 + 4 X1 + X1 X2 + 3 X3^2 + 2 X4 X5 + e` and tests
-it on 10,000. Here are {n} networks, each with rows, first weights and order of training of its own;
-they stopped after {spread([network.epochs for network in networks])} epochs at a mean squared
-validation error of {spread([network.validation_loss for network in networks])}.
-
 ## Table 1
 
-Median of the differences at alpha = 0.05, mean (smallest to largest) over {
+Median of the differences at alpha = 0.05: mean (smallest to largest) over {
         n
-    } networks, and how often it was
-significant: at beta = 0.01 for both orders (the paper; interval and perfect model are of these) and at 0.01, then
-0.001 for pairs, where less is taken off.
+    } networks, and the number of networks in
+which it is significant. The paper uses beta = 0.01 for both orders, as do the interval and the perfect model; the last two
+columns use 0.01 for features and 0.001 for pairs, which subtracts less from the median of a pair.
 
 {
         table(
@@ -285,29 +291,43 @@ significant: at beta = 0.01 for both orders (the paper; interval and perfect mod
                 "ours at (0.01, 0.001)",
                 "found at (0.01, 0.001)",
             ),
-            first_page,
+            _table1_rows(result),
         )
     }
 
 ![Table 1 over all networks](simulation-table1.png)
 
-Each line is a network with its 95 % interval (grey: not significant);
-orange is the paper's network, dotted the perfect model. The other five features alone have statistics
-between {min(noise):.3g} and {max(noise):.3g} and were significant in {alone} of {5 * n} tests.
+Each line is a network with its 95 % interval (grey: not significant). The paper's network is orange, the perfect model
+dotted. The other five features alone have statistics between {min(noise):.3g} and {
+        max(noise):.3g} and are
+significant in {alone} of {5 * n} tests.
 
-The statistics of X1 are the paper's. The true effects of the two pairs, and of X3, are close to what
-beta = 0.01 asks for: with the *perfect* model and 10,000 rows the test finds (X1, X2) in {
+The statistics of X1 agree with the paper's. The true effects of X3 and the two pairs are close to the threshold that
+beta = 0.01 sets: with the *perfect* model and 10,000 rows the test finds (X1, X2) in {
         sfit.power(10_000, PERFECT_SHARES["X1", "X2"]):.0%} of all
 test sets and (X4, X5) in {
         sfit.power(
             10_000, PERFECT_SHARES["X4", "X5"]
-        ):.0%}. The paper shows one network in which both were found and in which
-three of four statistics lie above the perfect model's; another network may well miss them. On average
+        ):.0%}. In the paper's one network both are found, and
+three of four statistics lie above those of the perfect model; another network can easily miss them. On average
 ours are {_gap(result, "X1")}, {_gap(result, "X3")}, {_gap(result, "X1+X2")} and {
         _gap(result, "X4+X5")
     } of the
-paper's, in the order of the table; the networks differ among themselves by more than that.
+paper's, in the order of the table. The spread between networks is larger than this.
+"""
 
+
+def _findings(result: Result) -> str:
+    """How often each rule finds the true sets and other pairs, and how often gates are open."""
+    advice = result_of(result, "0.01, 0.001")
+    others = [
+        (pair, outcome) for outcome in advice for pair in outcome.pairs if pair not in TRUE_PAIRS
+    ]
+    tiny = sum(
+        any(outcome.sets[name].beta_max > 0.001 for name in pair if name not in outcome.first)
+        for pair, outcome in others
+    )
+    return f"""
 ## What was found
 
 {
@@ -328,28 +348,42 @@ paper's, in the order of the table; the networks differ among themselves by more
         )
     }
 
-The paper reports the first row as yes everywhere, with one network. S2 are the features found in pairs only:
-all planned pairs are tested, so that S2 can be right beside a pair such as (X2, X5), whose members belong to
-it anyway. At (0.01, 0.001) there are {len(others)} other pairs in all; in {
+With one network, the paper reports "yes" in the whole first row. S2 contains the features found in pairs only. All
+planned pairs are tested, so S2 can be correct together with a pair such as (X2, X5), whose members belong to S2 anyway.
+At (0.01, 0.001) there are {len(others)} other pairs in total; in {
         tiny
-    } of them a member would pass by itself
-at beta = 0.001, so that the pair does as well. `strict=True` asks a pair to improve on each of its
-members too, and leaves no noise feature in a pair. Where the last gate is open, pairs were missed and the program
-says that there is more to find.
+    } of them one member alone would be significant at
+beta = 0.001, and so the pair is significant too. `strict=True` also requires a pair to improve on each of its members,
+and leaves no noise feature in a pair. If the last gate is open, pairs were missed, and sfit warns that more remains to
+be found.
+"""
 
+
+def _betas(result: Result) -> str:
+    """Smallest sufficient beta by randomisation, on the paper's grid and exactly."""
+    networks, n = result.networks, len(result.networks)
+    betas = [f"{network.beta_on_grid:.0e}" for network in networks]
+    chosen = ", ".join(f"{beta}: {times(betas.count(beta), n)}" for beta in sorted(set(betas)))
+    return f"""
 ## beta by randomisation
 
 The paper finds 1e-2 on the grid 1e-6 ... 1e-1 with 20 random models. Ours: {
         chosen
     }. The exact smallest
 sufficient beta is {spread([network.beta_exact for network in networks])}.
+"""
 
+
+def _weights(result: Result) -> str:
+    """Figure 1, and the ranks of the true partners."""
+    n = len(result.networks)
+    return f"""
 ## The matrix of absolute weights (Figure 1)
 
 ![Matrix of absolute weights](simulation-weights.png)
 
-A dot marks the true partner in the rows of X2, X4 and X5. The place of the true partner among the six
-candidates, counted over {n} networks:
+A dot marks the true partner in the rows of X2, X4 and X5. Rank of the true partner among the six
+candidates, over {n} networks:
 
 {
         table(
@@ -358,8 +392,8 @@ candidates, counted over {n} networks:
         )
     }
 
-The paper shows one network in which all three are first. Where X1 is not first for X2, another feature
-with large weights is: take `n_partners` of at least 2.
+In the paper's one network, all three are first. If X1 is not first for X2, another feature with large weights is: use
+`n_partners` of at least 2.
 """
 
 
@@ -370,8 +404,10 @@ def result_of(result: Result, rule: str) -> list[Outcome]:
 
 def _gap(result: Result, key: str) -> str:
     """Our mean statistic as a share of the paper's."""
-    own = [one.sets[key].statistic for one in result_of(result, "0.01, 0.01") if key in one.sets]
-    return f"{np.mean(own) / PAPER[tuple(key.split('+'))][0]:.0%}"
+    statistics = [
+        one.sets[key].statistic for one in result_of(result, "0.01, 0.01") if key in one.sets
+    ]
+    return f"{np.mean(statistics) / PAPER[tuple(key.split('+'))][0]:.0%}"
 
 
 def _counts(outcomes: list[Outcome]) -> list[str]:

@@ -109,6 +109,10 @@ def _check_neighbours(tree: Any) -> None:
     )
     if not sound:
         raise ValueError("a neighbour index is inconsistent")
+    _check_metric(metric, d)
+
+
+def _check_metric(metric: Any, d: int) -> None:
     metric._validate_data(np.zeros((1, d)))
     if "Mahalanobis" in type(metric).__name__ and metric.__getstate__()[2].shape != (d, d):
         raise ValueError("a distance and its model differ in their number of columns")
@@ -117,29 +121,52 @@ def _check_neighbours(tree: Any) -> None:
 def _check_svm(model: Any) -> None:
     if "support_vectors_" not in vars(model):
         return
-    counts = np.asarray(model._n_support)
-    n_classes, (n, width) = len(counts), model.support_vectors_.shape
-    pairs = n_classes * (n_classes - 1) // 2
+    # Of the class, not of the file: libsvm reads arrays whose sizes follow from it.
     classifies = type(model)._impl in ("c_svc", "nu_svc")
-    precomputed = model.kernel == "precomputed" or callable(model.kernel)
     sound = (
         model._impl == type(model)._impl
-        and n_classes >= 2
-        and (classifies or n_classes == 2)
+        and _sound_counts(model, classifies)
+        and _sound_coefficients(model)
+        and _sound_vectors(model, classifies)
+    )
+    if not sound:
+        raise ValueError("the support vectors do not match the model")
+
+
+def _sound_counts(model: Any, classifies: bool) -> bool:
+    """Whether the numbers of support vectors, class by class, fit their total."""
+    counts, (n, _) = np.asarray(model._n_support), model.support_vectors_.shape
+    return bool(
+        len(counts) >= 2
+        and (classifies or len(counts) == 2)
         and (counts >= 0).all()
         and (counts.sum() == n if classifies else (counts <= max(n, len(model.support_))).all())
-        and model._dual_coef_.shape == (n_classes - 1, len(model.support_))
+    )
+
+
+def _sound_coefficients(model: Any) -> bool:
+    """Whether there are as many coefficients as support vectors and pairs of classes."""
+    n_classes = len(model._n_support)
+    pairs = n_classes * (n_classes - 1) // 2
+    return (
+        model._dual_coef_.shape == (n_classes - 1, len(model.support_))
         and model._intercept_.shape == (pairs,)
         and all(len(one) in (0, pairs) for one in (model._probA, model._probB))
         and len(model._probA) == len(model._probB)
-        and (precomputed or (width == model.n_features_in_ and len(model.support_) == n))
-        and (not classifies or len(model.classes_) == n_classes)
+    )
+
+
+def _sound_vectors(model: Any, classifies: bool) -> bool:
+    """Whether the support vectors fit the columns, the classes and the training rows."""
+    n, width = model.support_vectors_.shape
+    precomputed = model.kernel == "precomputed" or callable(model.kernel)
+    return (
+        (precomputed or (width == model.n_features_in_ and len(model.support_) == n))
+        and (not classifies or len(model.classes_) == len(model._n_support))
         and (not len(model.support_) or model.support_.min() >= 0)
         and (not len(model.support_) or model.support_.max() < model.shape_fit_[0])
         and (model.kernel != "precomputed" or model.shape_fit_[0] == model.n_features_in_)
     )
-    if not sound:
-        raise ValueError("the support vectors do not match the model")
 
 
 def _check_words(model: Any) -> None:

@@ -1,0 +1,394 @@
+"""The words of each test: what it estimates, what "significant" means, and its own columns.
+
+Summary, plots, report and program read them here; none of them asks which test it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sfit._binomial import critical_count
+from sfit._set_tests import AnySetTest, PermutationSetTest, SetTest
+from sfit._text import fixed, listed, number, p_text, percent, share_text
+
+if TYPE_CHECKING:
+    from sfit._result import Settings, SFITResult
+
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that only one kind of test has."""
+
+    key: str
+    """Its name in `SFITResult.table`, and in copied rows."""
+    title: str
+    value: Callable[[Any], float]
+    text: Callable[[Any], str]
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one test."""
+
+    key: str
+    """Name of the estimate in `SFITResult.table`."""
+    estimate: str
+    """Heading of the estimate."""
+    effect: str
+    """The estimate in full."""
+    axis: str
+    """The estimate on an axis."""
+    interval: str
+    """The interval on an axis."""
+    verdict: tuple[str, str]
+    """What a significant feature does; what several do."""
+    significant: str
+    """What significance means, in one sentence."""
+    contradiction: str
+    """Why the p-value and the interval of a set may disagree."""
+    single_point: str
+    """Why the interval of some {names} may be a single point."""
+    few_rows: str
+    """What {n} rows mean if they are few and {needed} must improve."""
+    sets: str
+    """Why a significant set is not an interaction."""
+    kept_level: str
+    """What keeps the level of the run when `SFITResult.at` decides at another."""
+    coverage: str
+    """The kind of coverage that the interval has."""
+    method: str
+    """Where the test comes from."""
+    brief: tuple[Column, ...]
+    """Columns of the summary."""
+    full: tuple[Column, ...]
+    """Columns of the report."""
+    evidence: Callable[[Any], str]
+    """The evidence about a set in a few words."""
+    strongest: Callable[[Any, Settings], str]
+    """How strong the strongest set is."""
+    closest: Callable[[Any, Settings], str]
+    """How near the best of the insignificant sets comes."""
+    reading: Callable[[Sequence[SFITResult], str], Pairs]
+    """The terms of the report and their meanings, given the coverage of the interval."""
+
+
+def words_of(result: SFITResult) -> Words:
+    """The words of the test behind a result."""
+    if isinstance(next(iter(result.tests), None), PermutationSetTest):
+        return PERMUTATION
+    words = LOCO if result.settings.refitted else SIGN
+    return _of_moved_rows(words) if result.settings.ties == "drop" else words
+
+
+def amounts(tests: Sequence[SetTest]) -> str:
+    """The smallest fall of the loss that counts, for each order if the orders differ."""
+    betas = {test.order: test.beta for test in tests}
+    if len(set(betas.values())) > 1:
+        falls = [
+            f"{f'by more than {percent(beta)}' if beta else 'by any amount'} at order {order}"
+            for order, beta in betas.items()
+        ]
+        return f" {', '.join(falls)}"
+    beta = max(betas.values(), default=0.0)
+    return f" by more than {percent(beta)}" if beta else ""
+
+
+def exactness(settings: Settings) -> str:
+    """How far a p-value can be trusted; it is not exact if the reference saw the test rows."""
+    if settings.reference_origin == "test rows":
+        return (
+            "It is not exact here, because the reference values come from the test rows: pass the "
+            "training rows as reference."
+        )
+    return "It is exact for any model and any data."
+
+
+def at_level(settings: Settings) -> str:
+    """The level of the run in words, if it differs from that of the decisions."""
+    return "" if settings.planned_alpha is None else f" at alpha = {number(settings.run_alpha)}"
+
+
+def corrected(test: AnySetTest) -> str:
+    """What the correction makes of the p-value of a set."""
+    return (
+        f"its p-value of {p_text(test.p_value)} is {p_text(test.p_adjusted)} after the correction"
+    )
+
+
+# --- the sign test, and LOCO, which is a sign test of two models --------------------------------
+
+
+def _median(test: SetTest, settings: Settings) -> str:
+    return (
+        f"with a median reduction of {number(test.statistic)} ({percent(settings.coverage)} "
+        f"interval {number(test.ci_low)} to {number(test.ci_high)})"
+    )
+
+
+def _sign_strongest(test: SetTest, settings: Settings) -> str:
+    others = " alone"
+    if settings.given:
+        rest = settings.given == ("rest",)
+        others = f" on top of {'all others' if rest else listed(settings.given, 3)}"
+    return (
+        f"revealed to the model{others}, it lowers the loss on {test.n_positive:,} of {test.n:,} "
+        f"rows{amounts([test])}, {_median(test, settings)}"
+    )
+
+
+def _loco_strongest(test: SetTest, settings: Settings) -> str:
+    rows = f"on {test.n_positive:,} of {test.n:,} rows"
+    return f"fitting with it lowers the loss {rows}, {_median(test, settings)}"
+
+
+def _sign_closest(test: SetTest, settings: Settings) -> str:
+    needed = critical_count(test.n, settings.alpha)
+    if settings.correction:
+        how_near = corrected(test)
+    elif needed > test.n:
+        how_near = "even an improvement on all rows would not be enough"
+    else:
+        how_near = f"{needed:,} would be needed"
+    return (
+        f"the loss falls{amounts([test])} on {test.n_positive:,} of {test.n:,} rows, and {how_near}"
+    )
+
+
+def _sign_reading(compared: str) -> Callable[[Sequence[SFITResult], str], Pairs]:
+    def reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
+        settings = results[0].settings
+        tests = [test for result in results for test in result.tests if isinstance(test, SetTest)]
+        less = ", minus the share beta of the loss without the set" if any(settings.beta) else ""
+        certain = "for any data" if settings.interval == "exact" else "approximately"
+        moved = " among those whose prediction moves" if settings.ties == "drop" else ""
+        return [
+            ("What is compared", compared.format(reference=settings.reference)),
+            (
+                "Median and interval",
+                f"Reduction of the loss ({settings.loss}) per row{less}; above zero the set helps. "
+                f"The interval covers the true median with probability {coverage}, {certain}.",
+            ),
+            (
+                "Rows improved",
+                f"Rows{moved} whose loss falls{amounts(tests)}. The p-value is the probability of "
+                "at least this many improved rows if each improved with probability 1/2. "
+                f"{exactness(settings)}",
+            ),
+            (
+                "beta max",
+                f"The set stays significant{at_level(settings)}, without a correction, for every "
+                "beta below this number: the larger, the more robust the finding.",
+            ),
+        ]
+
+    return reading
+
+
+SIGN = Words(
+    key="statistic",
+    estimate="median",
+    effect="median reduction of the loss",
+    axis="median reduction of the loss",
+    interval="interval",
+    verdict=("significantly improves the typical row", "significantly improve the typical row"),
+    significant=(
+        "Revealing the set improves the typical row: the loss of more than half of the rows falls. "
+        "A set that matters to a minority of the rows only is not significant here; use "
+        'test="permutation".'
+    ),
+    contradiction="the interval is two-sided and not adjusted, the test is one-sided",
+    single_point=(
+        "Ties: several rows change by exactly the median for {names}, so the interval is a single "
+        "point. A row that does not change counts as not improved."
+    ),
+    few_rows=(
+        "{n} rows are few: {needed} of them must improve before a set is significant, so the test "
+        "misses weaker effects."
+    ),
+    sets=(
+        "Significant sets of two or more features are not proven interactions: strict=True "
+        "requires a set to improve on each of its subsets with one member fewer."
+    ),
+    kept_level="beta_max",
+    coverage="coverage",
+    method=(
+        "E. Horel and K. Giesecke, Computationally Efficient Feature Significance and Importance "
+        "for Machine Learning Models, arXiv:1905.09849."
+    ),
+    brief=(
+        Column("n_positive", "n+", lambda t: t.n_positive, lambda t: str(t.n_positive)),
+        Column("beta_max", "beta_max", lambda t: t.beta_max, lambda t: number(t.beta_max)),
+    ),
+    full=(
+        Column(
+            "n_positive", "Rows improved", lambda t: t.n_positive, lambda t: f"{t.n_positive:,}"
+        ),
+        Column(
+            "share",
+            "Share",
+            lambda t: t.n_positive / t.n if t.n else 0.0,
+            lambda t: share_text(t.n_positive / t.n if t.n else 0.0),
+        ),
+        Column("beta_max", "beta max", lambda t: t.beta_max, lambda t: fixed(t.beta_max, 4)),
+    ),
+    evidence=lambda t: f"{t.n_positive:,} of {t.n:,} rows improve",
+    strongest=_sign_strongest,
+    closest=_sign_closest,
+    reading=_sign_reading(
+        "The model predicts every test row twice: with the set revealed on top of the features in "
+        "column Over, and without the set. Features not revealed are hidden (reference: "
+        "{reference})."
+    ),
+)
+
+LOCO = replace(
+    SIGN,
+    significant=(
+        "On more than half of the rows, the model fitted with the feature has a smaller loss than "
+        "the model fitted without it."
+    ),
+    method=(
+        "LOCO, J. Lei, M. G'Sell, A. Rinaldo, R. J. Tibshirani and L. Wasserman, Distribution-Free "
+        "Predictive Inference for Regression, Journal of the American Statistical Association 113, "
+        "2018."
+    ),
+    strongest=_loco_strongest,
+    reading=_sign_reading(
+        "Every test row is predicted twice: by the model as fitted, and by the model fitted again "
+        "without the feature."
+    ),
+)
+
+
+def _of_moved_rows(words: Words) -> Words:
+    """The words of a sign test that drops the rows whose prediction does not move."""
+    n_positive, *others = words.brief
+    return replace(
+        words,
+        verdict=(
+            "significantly improves the typical row that it moves",
+            "significantly improve the typical row that they move",
+        ),
+        significant=(
+            "Among the rows whose prediction moves, the loss of more than half falls. Rows whose "
+            "prediction does not move are left out."
+        ),
+        single_point=words.single_point.removesuffix(
+            " A row that does not change counts as not improved."
+        ),
+        brief=(replace(n_positive, text=lambda t: f"{t.n_positive} of {t.n}"), *others),
+    )
+
+
+# --- the permutation test -----------------------------------------------------------------------
+
+
+def _permutation_strongest(test: PermutationSetTest, settings: Settings) -> str:
+    return (
+        f"the mean loss rises by {number(test.rise)} (asymptotic {percent(settings.coverage)} "
+        f"interval {number(test.ci_low)} to {number(test.ci_high)}) when its predictions come from "
+        "other rows"
+    )
+
+
+def _permutation_closest(test: PermutationSetTest, settings: Settings) -> str:
+    if settings.correction:
+        return corrected(test)
+    return f"its p-value of {p_text(test.p_value)} is not below alpha = {number(settings.alpha)}"
+
+
+def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
+    settings = results[0].settings
+    return [
+        (
+            "What is compared",
+            "The model predicts every test row from the set alone; all other features are hidden "
+            f"(reference: {settings.reference}). These predictions are compared with the outcomes "
+            "of their own rows, and then with outcomes of other rows, re-matched at random many "
+            "times. The null hypothesis: the set is independent of the outcome.",
+        ),
+        (
+            "Rise and interval",
+            f"By how much the mean loss ({settings.loss}) rises when a prediction comes from "
+            "another row; zero if the set is independent of the outcome. The interval is "
+            f"asymptotic, with nominal coverage {coverage}. Only the p-value decides.",
+        ),
+        (
+            "p-value",
+            "The share of re-matchings, the observed one included, that agree with the outcomes at "
+            f"least as well as the predictions of their own rows. {exactness(settings)} No p-value "
+            f"can be below the resolution, {resolution(results)}.",
+        ),
+        (
+            "z",
+            "By how many standard deviations the observed agreement exceeds the mean of the "
+            "re-matchings. It ranks sets whose p-values are all as small as they can be.",
+        ),
+    ]
+
+
+def resolution(results: Sequence[SFITResult]) -> str:
+    """The smallest p-values that the permutations can give, where they differ; else empty."""
+    values = {
+        test.p_resolution
+        for result in results
+        for test in result.tests
+        if isinstance(test, PermutationSetTest)
+    }
+    return " or ".join(p_text(value) for value in sorted(values, reverse=True))
+
+
+PERMUTATION = Words(
+    key="rise",
+    estimate="rise",
+    effect="rise of the mean loss",
+    axis="rise of the mean loss when predictions come from other rows",
+    interval="asymptotic interval",
+    verdict=(
+        "is significantly related to the outcome",
+        "are significantly related to the outcome",
+    ),
+    significant=(
+        "The model's predictions from this set alone agree with the outcomes better than "
+        "re-matched predictions do, so the set is related to the outcome."
+    ),
+    contradiction=(
+        "the interval is asymptotic, two-sided and not adjusted, and the test uses another "
+        "statistic: only the p-value decides"
+    ),
+    single_point=(
+        "For {names} the loss does not depend on the row that the prediction comes from, so the "
+        "interval is a single point."
+    ),
+    few_rows=(
+        "{n} rows are few: the test misses weaker effects, and the interval is only approximate."
+    ),
+    sets=(
+        "Significant sets of two or more features are not proven interactions: only the whole set "
+        "was compared with the outcome."
+    ),
+    kept_level="intervals",
+    coverage="nominal coverage",
+    method=(
+        "a permutation test of the model's predictions from each set of features, which are those "
+        "of E. Horel and K. Giesecke, arXiv:1905.09849."
+    ),
+    brief=(
+        Column("z", "z", lambda t: t.z, lambda t: number(t.z)),
+        Column(
+            "share_moved",
+            "moved",
+            lambda t: t.share_moved,
+            lambda t: share_text(t.share_moved, decimals=0),
+        ),
+    ),
+    full=(Column("z", "z", lambda t: t.z, lambda t: fixed(t.z, 2)),),
+    evidence=lambda t: f"z = {number(t.z)}",
+    strongest=_permutation_strongest,
+    closest=_permutation_closest,
+    reading=_permutation_reading,
+)
