@@ -89,7 +89,17 @@ def study(settings: Settings) -> Result:
         regressions, sizes = _regressions(workers, settings)
         classes = {name: _classes(workers, settings, name, fitted) for name in models}
         real = tuple(_real(workers, settings, name, fitted) for name in usable)
-    return Result(power, nulls, regressions, sizes, classes, real, tuple(skipped))
+    return Result(
+        power,
+        nulls,
+        regressions,
+        sizes,
+        classes,
+        real,
+        tuple(skipped),
+        settings.regression_rows,
+        settings.fit_rows,
+    )
 
 
 def _rates(decisions: Sequence[Mapping[str, Array]]) -> Rates:
