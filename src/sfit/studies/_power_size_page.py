@@ -49,6 +49,10 @@ class Result:
     """By class of models and feature; the last is noise."""
     real: tuple[Found, ...]
     skipped: tuple[str, ...]
+    regression_rows: int
+    """Training rows of the fitted functions, and as many test rows."""
+    fit_rows: int
+    """The same of the classes of models."""
 
 
 # --- what was expected --------------------------------------------------------------------
@@ -227,8 +231,8 @@ the level of 5 %.
 ![Power of each test over the settings, beside its size on nulls](power-and-size-dots.png)
 
 Each row is a setting, each dot the share of its data sets in which a test rejects at level .05. The band at the right is what a
-test of level .05 can show by chance: up to .05 + 3 sqrt(.0475 / tests). A test whose dots leave it (hollow: permutation importance with a t-test) has no
-level, so its power means nothing.
+test of level .05 can show by chance: up to .05 + 3 sqrt(.0475 / tests). The permutation test stays inside. The sign test and masking leave it in some nulls, because a
+median can improve where the outcome does not depend on the feature. The t-test of permutation importance leaves it in all of them, so its power (hollow) cannot be compared.
 
 {skipped}The tests:
 
@@ -263,6 +267,7 @@ def _power(result: Result) -> str:
         rates = [rates for _, rates in _cells(result.power, rows)]
         return [
             f"{rows:,}",
+            f"{rates[0].n_tests:,}",
             *(
                 _beside(_mean(rates, test), known.get(test)) if test in rates[0].rejected else "-"
                 for test in tests
@@ -286,7 +291,12 @@ says otherwise with normal noise; the loss is the absolute error unless stated. 
 
 Means over the settings; the effects shrink with the square root of the rows:
 
-{table(("rows", *tests), [means(rows) for rows in next(iter(result.power.values()))])}
+{
+        table(
+            ("rows", "data sets each", *tests),
+            [means(rows) for rows in next(iter(result.power.values()))],
+        )
+    }
 """
 
 
@@ -355,8 +365,12 @@ def _regressions(result: Result) -> str:
 
 {
         len(result.regressions)
-    } other settings; the function of one feature is fitted to as many training rows (a line, and the means of ten bins), and five statistics test its
-predictions: {repeats} data sets per setting and function. The mean size has a standard error of {
+    } other settings; a function of one feature (a line, or the means of ten bins) is fitted to {
+        result.regression_rows
+    } training rows, and five statistics test its
+predictions of {result.regression_rows} others: {
+        repeats
+    } data sets per setting and function. The mean size has a standard error of {
         math.sqrt(LEVEL * (1 - LEVEL) / total):.4f}. The last statistic is `"auto"`.
 
 {table(("", *STATISTICS), in_short)}
@@ -387,7 +401,9 @@ def _models(result: Result) -> str:
     return f"""
 ## Three classes of models
 
-400 training and 400 test rows; four features matter, each in its way, and six are noise. {
+{result.fit_rows} training and {
+        result.fit_rows
+    } test rows; four features matter, each in its way, and six are noise. {
         repeats
     } fits each: a share of the features
 has a standard error of at most {0.5 / math.sqrt(repeats):.2f}, one of the noise of about {

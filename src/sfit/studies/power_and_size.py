@@ -39,15 +39,15 @@ TITLE = "Power and size: the permutation test beside the sign test"
 class Settings:
     """Everything that can be chosen."""
 
-    power_repeats: dict[int, int] = field(default_factory=lambda: {200: 50, 400: 100, 2_000: 50})
+    power_repeats: dict[int, int] = field(default_factory=lambda: {200: 50, 400: 200, 2_000: 50})
     """Data sets of the settings of power, by their rows; effects shrink with the root of these."""
     regression_rows: int = 400
     """Training rows, and as many test rows, of the fitted functions."""
-    regression_repeats: int = 50
-    null_repeats: dict[int, int] = field(default_factory=lambda: {200: 50, 2_000: 50})
+    regression_repeats: int = 100
+    null_repeats: dict[int, int] = field(default_factory=lambda: {200: 100, 2_000: 100})
     """Data sets by their rows, with ten null columns each."""
     fit_rows: int = 400
-    fit_repeats: int = 16
+    fit_repeats: int = 24
     splits: dict[str, int] = field(
         default_factory=lambda: dict(zip(fits.DATA, (10, 10, 10, 4, 6), strict=True))
     )
@@ -89,7 +89,17 @@ def study(settings: Settings) -> Result:
         regressions, sizes = _regressions(workers, settings)
         classes = {name: _classes(workers, settings, name, fitted) for name in models}
         real = tuple(_real(workers, settings, name, fitted) for name in usable)
-    return Result(power, nulls, regressions, sizes, classes, real, tuple(skipped))
+    return Result(
+        power,
+        nulls,
+        regressions,
+        sizes,
+        classes,
+        real,
+        tuple(skipped),
+        settings.regression_rows,
+        settings.fit_rows,
+    )
 
 
 def _rates(decisions: Sequence[Mapping[str, Array]]) -> Rates:
