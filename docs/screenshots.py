@@ -42,10 +42,19 @@ def main() -> None:
         beta=(0.01, 0.001),
         strict=True,
     )
+    related = sfit.feature_significance(
+        model,
+        X[test],
+        y[test],
+        test="permutation",
+        reference=sfit.Average(X[train]),
+        random_state=0,
+    )
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "report.html"
-        result.to_html(path)
-        photograph(path)
+        for name, one in (("report", result), ("permutation", related)):
+            path = Path(folder) / f"{name}.html"
+            one.to_html(path)
+            photograph(path)
         X[train].assign(y=y[train]).to_csv(Path(folder) / "train.csv", index=False)
         X[test].assign(y=y[test]).to_csv(Path(folder) / "test.csv", index=False)
         skops.io.dump(model, Path(folder) / "model.skops")
@@ -104,7 +113,7 @@ def photograph(path: Path) -> None:
                 viewport={"width": 1180, "height": 900}, color_scheme=scheme, device_scale_factor=1
             )
             page.goto(path.as_uri())
-            page.screenshot(path=IMAGES / f"report-{scheme}.png")
+            page.screenshot(path=IMAGES / f"{path.stem}-{scheme}.png")
         browser.close()
 
 
