@@ -51,10 +51,10 @@ def main() -> None:
         random_state=0,
     )
     with tempfile.TemporaryDirectory() as folder:
-        for name, one in (("report", result), ("permutation", related)):
-            path = Path(folder) / f"{name}.html"
-            one.to_html(path)
-            photograph(path)
+        result.to_html(Path(folder) / "report.html")
+        photograph(Path(folder) / "report.html", "light", "dark")
+        related.to_html(Path(folder) / "permutation.html")
+        photograph(Path(folder) / "permutation.html", "light")
         X[train].assign(y=y[train]).to_csv(Path(folder) / "train.csv", index=False)
         X[test].assign(y=y[test]).to_csv(Path(folder) / "test.csv", index=False)
         skops.io.dump(model, Path(folder) / "model.skops")
@@ -104,11 +104,11 @@ def photograph_terminal(folder: str) -> None:
         browser.close()
 
 
-def photograph(path: Path) -> None:
-    """The top of the page, light and dark."""
+def photograph(path: Path, *schemes: str) -> None:
+    """The top of the page, light or dark."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        for scheme in ("light", "dark"):
+        for scheme in schemes:
             page = browser.new_page(
                 viewport={"width": 1180, "height": 900}, color_scheme=scheme, device_scale_factor=1
             )
