@@ -465,6 +465,7 @@ def _check_consistency(result: SFITResult) -> None:
         ]
         if isinstance(test, SetTest):
             checks += [
+                (test.n > 0 or settings.ties == "drop", "n", test.n),
                 (test.n_positive <= test.n, "n_positive", test.n_positive),
                 (len(settings.beta) > 0, "beta", settings.beta),
             ]
