@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse as sp
 from tiles import set_tiles
@@ -12,7 +11,7 @@ import sfit
 FORMS = {
     "array": lambda frame: frame.to_numpy(),
     "pandas": lambda frame: frame,
-    "polars": pl.from_pandas,
+    "polars": lambda frame: pytest.importorskip("polars").from_pandas(frame),
     "sparse": lambda frame: sp.csr_array(frame.to_numpy()),
 }
 
