@@ -42,10 +42,19 @@ def main() -> None:
         beta=(0.01, 0.001),
         strict=True,
     )
+    related = sfit.feature_significance(
+        model,
+        X[test],
+        y[test],
+        test="permutation",
+        reference=sfit.Average(X[train]),
+        random_state=0,
+    )
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "report.html"
-        result.to_html(path)
-        photograph(path)
+        result.to_html(Path(folder) / "report.html")
+        photograph(Path(folder) / "report.html", "light", "dark")
+        related.to_html(Path(folder) / "permutation.html")
+        photograph(Path(folder) / "permutation.html", "light")
         X[train].assign(y=y[train]).to_csv(Path(folder) / "train.csv", index=False)
         X[test].assign(y=y[test]).to_csv(Path(folder) / "test.csv", index=False)
         skops.io.dump(model, Path(folder) / "model.skops")
@@ -95,16 +104,16 @@ def photograph_terminal(folder: str) -> None:
         browser.close()
 
 
-def photograph(path: Path) -> None:
-    """The top of the page, light and dark."""
+def photograph(path: Path, *schemes: str) -> None:
+    """The top of the page, light or dark."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        for scheme in ("light", "dark"):
+        for scheme in schemes:
             page = browser.new_page(
                 viewport={"width": 1180, "height": 900}, color_scheme=scheme, device_scale_factor=1
             )
             page.goto(path.as_uri())
-            page.screenshot(path=IMAGES / f"report-{scheme}.png")
+            page.screenshot(path=IMAGES / f"{path.stem}-{scheme}.png")
         browser.close()
 
 

@@ -1,4 +1,4 @@
-"""The paper's simulated example: fit a network, then ask which features it uses."""
+"""The paper's simulated example: fit a network, then test which features it uses."""
 
 import time
 import warnings

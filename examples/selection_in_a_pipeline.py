@@ -6,7 +6,8 @@ Model selection in a Pipeline
 fitted on these predicts better. How strict it is can be searched for like any other parameter.
 
 ``SFITSelector`` is a scikit-learn transformer: it fits a clone of a model on a part of the training
-rows, tests it on the rest, and keeps the features that are significant.
+rows, tests it on the rest, and keeps the features that are significant: by default those that the
+permutation test finds related to the outcome.
 """
 
 import matplotlib.pyplot as plt
@@ -24,10 +25,11 @@ X, y = make_friedman1(n_samples=3_000, n_features=40, noise=1.0, random_state=0)
 model = KNeighborsRegressor(n_neighbors=10)
 selector = sfit.SFITSelector(make_pipeline(SplineTransformer(), Ridge()), random_state=0)
 search = GridSearchCV(
-    make_pipeline(selector, model), {"sfitselector__beta": [0.001, 0.01, 0.05]}, cv=3
+    make_pipeline(selector, model), {"sfitselector__alpha": [0.001, 0.01, 0.05]}, cv=3
 ).fit(X, y)
 kept = search.best_estimator_["sfitselector"].get_feature_names_out()
 print(search.best_params_, "keeps", list(kept))
+assert list(kept) == ["x0", "x1", "x2", "x3", "x4"]
 
 # %%
 # The first five columns are the real ones. Each fold selects anew on its own training rows, so that
@@ -36,10 +38,10 @@ print(search.best_params_, "keeps", list(kept))
 scores = {
     "all 40 columns": cross_val_score(model, X, y, cv=3),
     **{
-        f"selected, beta = {beta:g}": [
+        f"selected, alpha = {alpha:g}": [
             search.cv_results_[f"split{fold}_test_score"][row] for fold in range(3)
         ]
-        for row, beta in enumerate(search.cv_results_["param_sfitselector__beta"])
+        for row, alpha in enumerate(search.cv_results_["param_sfitselector__alpha"])
     },
 }
 fig, ax = plt.subplots(figsize=(6, 2.4), layout="constrained")

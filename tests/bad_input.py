@@ -74,7 +74,7 @@ def assert_refused(call, error, words):
         call()
     assert type(caught.value) is error, repr(caught.value)
     for word in words:
-        assert word in str(caught.value)
+        assert word in str(caught.value), f"{word!r} is not in {caught.value!r}"
 
 
 BAD_LEVELS = {

@@ -66,7 +66,7 @@ of which mutmut has more."""
 BUILD = Path("build/mutants")
 STORED = Path("build/mutants.json")
 REASONS = Path(__file__).with_name("mutants.toml")
-"""Why a mutant survives: mostly, no test can tell it from the original."""
+"""Why a mutant survives, by function and change: most behave exactly like the original."""
 TRUST = Path("docs/trust")
 
 KILLED = ""
@@ -194,6 +194,13 @@ def change(name):
     return " ".join(f"{line[0]} {line[1:].strip()}" for line in changed)
 
 
+def function(name):
+    """The function of a mutant, as in `_differences.Base.against`: the mutant of a method has ǁ in its name."""
+    _, module, mangled = name.split(".")
+    plain = mangled.partition("__mutmut_")[0].removeprefix("x").replace("ǁ", ".")
+    return f"{module}.{plain[1:]}"
+
+
 def page(results, reasons):
     """The figures by module, and the survivors with their reasons."""
     survivors = {name: text for name, text in sorted(results.items()) if text != KILLED}
@@ -215,7 +222,7 @@ def page(results, reasons):
     lines += ["", f"## The {len(survivors)} survivors", ""]
     for name, text in survivors.items():
         lines.append(f"- {name.removeprefix('sfit.')}: `{text.replace('`', chr(39))}`")
-        lines.append(f"  {reasons.get(name, 'No reason is known.')}")
+        lines.append(f"  {reasons.get(function(name), {}).get(text, 'No reason is known.')}")
     return "\n".join(lines) + "\n"
 
 

@@ -238,6 +238,11 @@ def predicted(model, rows):
     return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
 
 
+def exact_mean(values):
+    """In exact arithmetic; of equal numbers, that number."""
+    return values[0] if len(set(values)) == 1 else math.fsum(values) / len(values)
+
+
 def naively(problem):
     """The slow implementation's arguments: row numbers, and a model that averages over them."""
     whole, background = (
@@ -266,10 +271,8 @@ def naively(problem):
             rows = pd.concat(columns, axis=1)
             of_rows.append(predicted(problem.model, rows.to_numpy() if is_array else rows))
         stacked = np.stack([p.reshape(n, -1) for p in of_rows])
-        means = [
-            [math.fsum(stacked[:, row, out].tolist()) / len(background) for out in range(outputs)]
-            for row, outputs in enumerate([stacked.shape[2]] * n)
-        ]
+        outs = range(stacked.shape[2])
+        means = [[exact_mean(stacked[:, row, out].tolist()) for out in outs] for row in range(n)]
         return np.array(means).astype(of_rows[0].dtype)
 
     codes = np.tile(np.arange(n)[:, None], (1, width))
@@ -789,6 +792,14 @@ def test_the_mean_is_correct_to_the_last_digit_or_two(rows):
     single = values.astype(np.float32)
     assert averaged(single).dtype == np.float32
     np.testing.assert_array_equal(averaged(single[:1]), single[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_mean_of_equal_numbers_is_that_number(dtype):
+    """Rounding twice, in K v and in its Kth part, could change the last bit."""
+    values = np.random.default_rng(0).normal(size=(100, 2)).astype(dtype)
+    for k in (2, 3, 7, 49, 100):
+        np.testing.assert_array_equal(averaged([values] * k), values)
 
 
 def test_the_sign_of_zero_stays():

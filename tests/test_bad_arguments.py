@@ -69,7 +69,7 @@ ARGUMENTS = [
         "sample_weight",
         ArgumentError,
         "sample_weight",
-        "counts rows",
+        "each row counts once",
         "by=",
         sample_weight=np.ones(N),
     ),

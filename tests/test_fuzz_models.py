@@ -20,19 +20,22 @@ from sfit.rows import _survey, column_values
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # `run_case` looks through the warnings itself
 
-SEED, ROUNDS = 18, 7
+SEED, ROUNDS, AVERAGED_ROUNDS = 18, 7, 2
 
 
+@pytest.mark.parametrize("average", [False, True], ids=["frozen", "average"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_three_ways_agree(kind, tmp_path):
+def test_three_ways_agree(kind, average, tmp_path):
     """`fast=True`, `fast=False` and the naive loop, count for count."""
     if not is_installed(kind):
         pytest.skip(f"{kind} needs {', '.join(KINDS[kind].needs)}")
     places = [place for place, own in enumerate(CYCLE) if own == kind]
-    numbers = [turn * len(CYCLE) + place for turn in range(ROUNDS) for place in places]
-    outcomes = [run_case(SEED, number, tmp_path) for number in numbers]
+    rounds = range(AVERAGED_ROUNDS if average else ROUNDS)
+    numbers = [turn * len(CYCLE) + place for turn in rounds for place in places]
+    outcomes = [run_case(SEED, number, tmp_path, average=average) for number in numbers]
     found = {
-        f"python -m fuzz_models --seed {SEED} --case {outcome.number}": outcome.findings
+        f"python -m fuzz_models --seed {SEED} --case {outcome.number}"
+        f"{' --average' if average else ''}": outcome.findings
         for outcome in outcomes
         if outcome.findings
     }
@@ -105,7 +108,7 @@ def test_a_library_that_crashes_or_hangs_is_reported(monkeypatch):
     started = []
 
     class Dying(program.Worker):
-        def __init__(self, seed, first, step):
+        def __init__(self, seed, first, step, average):
             started.append(first)
             line = json.dumps({"started": first})
             code = f"print('{line}', flush=True); import os; os.kill(os.getpid(), 9)"

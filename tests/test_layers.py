@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "_effects": ("_contrast", "_select"),
     "_set_tests": ("_contrast",),
     "_statistic": ("_contrast", "_set_tests"),
-    "_diagnostics": ("_set_tests",),
+    "_diagnostics": ("_multiplicity", "_set_tests"),
     "_tally": ("_effects", "_packed", "_select"),
     "_sign_test": (
         "_arguments",
@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "_packed": (),
     "_bilinear": (),
     "_permutations": ("_blas",),
-    "_rise": ("_bilinear", "_losses"),
+    "_rise": ("exceptions", "_bilinear", "_losses"),
     "_permutation_test": (
         "exceptions",
         "_arguments",
@@ -99,6 +99,7 @@ MAY_IMPORT = {
     "_result": (
         "_arguments",
         "_contrast",
+        "_diagnostics",
         "_document",
         "_multiplicity",
         "_reported",

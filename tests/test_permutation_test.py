@@ -309,18 +309,144 @@ def test_enough_permutations_for_the_smallest_threshold(correction, m):
 
 
 def test_too_few_permutations_are_told(regression):
+    """When the test is run, and when it is decided again."""
     model, train, X, y = regression
-    with pytest.warns(UserWarning, match="use more permutations"):
-        result = sfit.feature_significance(
-            model,
-            X,
+    options = {"reference": train, "random_state": 0}
+    few = sfit.PermutationTest(n_permutations=19)
+    result = sfit.feature_significance(model, X, y, test=few, correction="holm", **options)
+    assert not result.selected
+    assert any("use more permutations" in text for text in result.caveats)
+    enough = sfit.feature_significance(model, X, y, test="permutation", **options)
+    assert not any("use more permutations" in text for text in enough.caveats)
+    again = enough.at(alpha=0.002, correction="bonferroni")
+    assert any("use more permutations" in text for text in again.caveats)
+
+
+def test_no_number_of_permutations_is_enough():
+    with pytest.raises(ArgumentError, match=r"alpha=1e-09 .* needs 2,000,000,000 permutations"):
+        sfit.feature_significance(
+            lambda rows: np.asarray(rows)[:, 0],
+            np.arange(50.0)[:, None],
+            np.arange(50.0),
+            test="permutation",
+            reference=0.0,
+            alpha=1e-9,
+        )
+
+
+def test_no_p_value_is_below_its_resolution():
+    """4 rows have 24 permutations, and 19 zeros and a one have 20, however many are drawn."""
+    for y, resolution in ((np.arange(4.0), 1 / 24), (np.append(np.zeros(19), 1.0), 1 / 20)):
+        [test] = sfit.feature_significance(
+            lambda rows: np.asarray(rows)[:, 0],
+            np.arange(len(y), dtype=float)[:, None],
             y,
+            test="permutation",
+            reference=0.0,
+            random_state=0,
+        ).tests
+        assert test.p_resolution == pytest.approx(resolution)
+        assert test.p_value >= test.p_resolution
+
+
+def test_a_large_part_that_misses_a_tile(monkeypatch):
+    """More than 2,048 rows of a part, none of them in the last tile."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_000, 1))
+    y = X[:, 0] + rng.normal(size=3_000)
+    set_tiles(monkeypatch, 500)
+    parts = sfit.feature_significance(
+        lambda rows: np.asarray(rows)[:, 0],
+        X,
+        y,
+        test="permutation",
+        reference=0.0,
+        by=np.where(np.arange(3_000) < 2_500, "a", "b"),
+        random_state=0,
+    )
+    assert [part.selected for part in parts.values()] == [("x0",), ("x0",)]
+
+
+def test_a_constant_outcome_is_told(classes):
+    model, train, X, y = classes
+    options = {"test": "permutation", "reference": train, "random_state": 0}
+    with pytest.warns(UserWarning, match=r"outcome is the same in all rows.*by='class'"):
+        parts = sfit.feature_significance(model, X, y, by=y, **options)
+    assert not any(part.selected for part in parts.values())
+
+
+def test_the_interval_of_few_rows():
+    """One row of a class says nothing about its spread."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300)})
+    y = np.zeros(300, dtype=int)
+    y[7] = 1
+    model = sfit.models.function_model(
+        lambda rows: np.c_[0.5 - 0.1 * np.tanh(rows), 0.5 + 0.1 * np.tanh(rows)],
+        task="classification",
+        classes=[0, 1],
+    )
+    parts = sfit.feature_significance(
+        model, X, y, test="permutation", reference=0.0, by="class", random_state=0
+    )
+    [rare] = parts[1].tests
+    assert (rare.n, rare.ci_low, rare.ci_high) == (1, -np.inf, np.inf)
+
+
+def test_intervals_of_few_rows_per_tile_cover(monkeypatch):
+    """Tiles of 3 rows, 200 data sets: at least .95 less 3 binomial errors of 60 tiles."""
+    set_tiles(monkeypatch, 3)
+    covered = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=120)
+        y = 0.5 * x + rng.normal(size=120)
+        [test] = sfit.feature_significance(
+            lambda rows: 0.5 * np.asarray(rows)[:, 0],
+            x[:, None],
+            y,
+            loss="squared_error",
             test=sfit.PermutationTest(n_permutations=19),
-            correction="holm",
-            reference=train,
+            reference=0.0,
+            random_state=0,
+        ).tests
+        covered += test.ci_low <= 0.5 <= test.ci_high  # 2 cov(y, g) = 2 * 0.25
+    assert covered >= 95 - 3 * np.sqrt(100 * 0.95 * 0.05)
+
+
+def test_a_loss_that_fails_on_other_pairs_only():
+    """The error says which pairs, and not the number of a row."""
+    x = np.arange(1.0, 101)
+
+    def loss(y, g):
+        return np.where(np.abs(y - g) > 50, np.nan, np.abs(y - g))
+
+    with pytest.raises(DataError, match="outcome of one row and the prediction of another"):
+        sfit.feature_significance(
+            lambda rows: np.asarray(rows)[:, 0],
+            x[:, None],
+            x,
+            loss=loss,
+            test="permutation",
+            reference=50.0,
             random_state=0,
         )
-    assert not result.selected
+
+
+@pytest.mark.parametrize("empty", [(), [], np.array([]), pd.Index([])])
+def test_empty_lists_name_nothing(regression, empty):
+    model, train, X, y = regression
+    result = sfit.feature_significance(
+        model,
+        X,
+        y,
+        test="permutation",
+        reference=train,
+        given=empty,
+        always_on=empty,
+        random_state=0,
+    )
+    assert result.selected
 
 
 def test_sorted_rows_are_told(monkeypatch):
@@ -373,8 +499,8 @@ def test_pairs_without_features_found():
         ({"always_on": ["b"]}, r"always_on=\['b'\] cannot be combined"),
         ({"exhaustive": True, "max_order": 2}, "exhaustive=True"),
         ({"strict": True}, "strict=True"),
-        ({"test": "t-test"}, "test must be 'sign', 'permutation' or a test"),
-        ({"test": sfit.PermutationTest}, "test must be 'sign', 'permutation' or a test"),
+        ({"test": "t-test"}, "test must be 'sign', 'permutation', sfit.SignTest"),
+        ({"test": sfit.PermutationTest}, "test must be 'sign', 'permutation', sfit.SignTest"),
     ],
 )
 def test_what_is_refused(regression, options, message):

@@ -88,7 +88,8 @@ def test_every_permutation_is_equally_likely():
 def test_every_shift_is_equally_likely():
     """16 shifts of one block in 9,600 draws: chi-squared with 15 degrees below its 1e-6 tail."""
     rematchings = Rematchings(15, 9_601, False, (0,))
-    counts = np.bincount(rematchings._places[1:, 0], minlength=15)
+    places = [rematchings._places(first) for first in range(0, 9_601, 16)]
+    counts = np.bincount(np.concatenate(places)[1:, 0], minlength=15)
     assert ((counts - 640) ** 2 / 640).sum() < 62
 
 
@@ -97,7 +98,7 @@ def test_every_shift_is_equally_likely():
     size=st.integers(1, 40),
     free=st.booleans(),
     d=st.integers(1, 3),
-    n_terms=st.integers(1, 20),
+    n_terms=st.integers(0, 15),
     seed=st.integers(0, 10**9),
 )
 def test_sums_of_products_are_those_of_a_loop(m, size, free, d, n_terms, seed):
@@ -121,9 +122,9 @@ def test_the_bits_of_a_sum_do_not_depend_on_the_other_terms():
     rng = np.random.default_rng(0)
     rematchings = Rematchings(50, 30, True, (0,))
     outcomes = [rng.normal(size=(50, 2))]
-    terms = [[rng.normal(size=(50, 2))] for _ in range(40)]
+    terms = [[rng.normal(size=(50, 2))] for _ in range(16)]
     together = ProductSums(rematchings, outcomes).of(terms)
-    for number in (0, 17, 39):
+    for number in (0, 7, 15):
         alone = ProductSums(rematchings, outcomes).of(terms[number : number + 1])
         np.testing.assert_array_equal(alone[0], together[number])
 
@@ -155,7 +156,8 @@ def matrix(loss, y, g):
 def test_a_loss_is_its_products(name, outputs):
     rng = np.random.default_rng(1)
     y, g = rows_for(name, rng, 12, outputs)
-    a, b, u, v = PRODUCTS[name](y, g)
+    d = 1 if g.ndim == 1 else g.shape[1]
+    (a, u), (b, v) = PRODUCTS[name].outcome(y, d), PRODUCTS[name].prediction(g)
     np.testing.assert_allclose(a[:, None] + b - u @ v.T, matrix(LOSSES[name], y, g), atol=1e-12)
 
 

@@ -133,8 +133,8 @@ def test_every_public_thing_is_documented():
 
 
 def test_sample_weight_is_refused_with_a_reason():
-    """The sign test counts rows: a sentence says so."""
-    with pytest.raises(sfit.exceptions.ArgumentError, match="counts rows"):
+    """Every row counts once: a sentence says so."""
+    with pytest.raises(sfit.exceptions.ArgumentError, match="each row counts once"):
         sfit.feature_significance(lambda z: z[:, 0], [[1.0]], [1.0], sample_weight=[1.0])
 
 

@@ -418,3 +418,14 @@ def test_a_bracket_that_misses_is_asked_again(frame, models, tmp_path, monkeypat
     monkeypatch.setattr("sfit._select.KEPT_VALUES", 4)
     found = sfit.feature_significance(model, write(frame, tmp_path, "one file"), target)
     assert content(found) == content(expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"), [([1e308], "is too large"), ([1.0, np.inf], "is inf")]
+)
+def test_a_mean_that_is_not_finite_is_refused_from_files_too(values, reason, tmp_path):
+    rows = pd.DataFrame({"a": np.resize(values, 1_200), "y": np.arange(1_200.0)})
+    rows.to_parquet(tmp_path / "rows.parquet", row_group_size=300)
+    for X in (rows, tmp_path / "rows.parquet"):
+        with pytest.raises(DataError, match=reason):
+            sfit.feature_significance(lambda X: X["a"], X, "y", features=["a"])

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from tiles import set_tiles
 
 import sfit
 
@@ -166,6 +167,42 @@ def test_a_row_at_which_the_model_fails_is_named():
 
     with pytest.raises(sfit.exceptions.ModelError, match=f"row {X['wide'].argmax()} is not finite"):
         sfit.feature_significance(model, X, y, **OPTIONS)
+
+
+def test_knots_come_from_all_rows(monkeypatch):
+    """The first tile holds one value of the column, and another no missing value."""
+    set_tiles(monkeypatch, 100)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=500)
+    x[:100] = 0.0
+    x[-3] = np.nan
+    y = np.where(np.nan_to_num(x) > 1, 1.0, 0.0) + 0.5 * rng.normal(size=500)
+    fast, slow = (
+        sfit.feature_significance(
+            lambda rows: 1.0 * (np.nan_to_num(np.asarray(rows)[:, 0]) > 1),
+            x[:, None],
+            y,
+            fast=fast,
+            **OPTIONS,
+        ).tests[0]
+        for fast in (True, False)
+    )
+    assert fast.p_value == slow.p_value == 1 / 2_000
+    assert fast.share_moved == pytest.approx(slow.share_moved, abs=0.05)
+
+
+def test_values_that_many_rows_share_leave_their_knots_to_others():
+    """85 % zeros: of 64 knots, one is zero."""
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(5_000) < 0.85, 0.0, rng.uniform(1, 30, size=5_000))
+    asked = []
+
+    def model(rows):
+        asked.append(np.unique(np.asarray(rows)[:, 0]))
+        return np.sin(np.asarray(rows)[:, 0])
+
+    sfit.feature_significance(model, x[:, None], x + rng.normal(size=5_000), **OPTIONS)
+    assert max(map(len, asked[-1:])) == 64
 
 
 def test_the_same_bits_from_files_and_in_other_processes(tmp_path):

@@ -135,6 +135,7 @@ def test_another_value_is_another_run(function, argument, tmp_path):
 
 
 OF_THE_TEST = {
+    "ties": ("drop", "ties"),
     "interval": ("asymptotic", "interval"),
     "validation": ((X, Y), "the validation rows"),
     "validation_fraction": (0.4, "validation_fraction"),

@@ -36,8 +36,8 @@ class Average:
 
     with the background rows :math:`b^{(1)}, \ldots, b^{(K)}`. In classification, probabilities are
     averaged. Unlike the mean of every column, background rows are rows that exist. A prediction
-    costs up to K predictions of the model; for trees and networks, this cost does not grow with the
-    number of rows under test.
+    costs up to K predictions of the model. For trees and networks, the cost of testing single
+    features does not grow with the number of rows under test.
 
     Examples
     --------

@@ -17,63 +17,12 @@ Array = npt.NDArray[Any]
 
 
 class Products(NamedTuple):
-    """A loss of n rows as products; `u` and `v` have shape (n, d)."""
+    """The two sides of a loss; u and v have shape (rows, d)."""
 
-    a: Array
-    b: Array
-    u: Array
-    v: Array
-
-
-def squared_error(y: Array, g: Array) -> Products:
-    """(y - g)^2, averaged over the outputs."""
-    y, g = columns(y), columns(g)
-    # A common shift leaves the loss unchanged and saves digits where y is far from zero.
-    centre = y.mean(axis=0)
-    y, g = y - centre, g - centre
-    d = y.shape[1]
-    return Products(np.square(y).sum(axis=1) / d, np.square(g).sum(axis=1) / d, 2 * y / d, g)
-
-
-def poisson(y: Array, g: Array) -> Products:
-    """Poisson deviance: bilinear in y and the logarithm of the prediction."""
-    y, g = columns(y), columns(g)
-    d = y.shape[1]
-    return Products(
-        2 * (xlogy(y, y) - y).sum(axis=1) / d, 2 * g.sum(axis=1) / d, 2 * y / d, np.log(g)
-    )
-
-
-def log_loss(y: Array, g: Array) -> Products:
-    """Cross entropy: bilinear in the indicators of the classes and the log-probabilities."""
-    none = np.zeros(len(y))
-    return Products(none, none, indicators(y, g.shape[1]), log_probabilities(g))
-
-
-def brier(y: Array, g: Array) -> Products:
-    """Brier score; for two classes, of the second only."""
-    g = np.asarray(g, dtype=np.float64)
-    u = indicators(y, g.shape[1])
-    if g.shape[1] == 2:
-        u, g = u[:, 1:], g[:, 1:]
-    return Products(u.sum(axis=1), np.square(g).sum(axis=1), 2 * u, g)
-
-
-def zero_one(y: Array, g: Array) -> Products:
-    """Misclassification: 1 minus the product of two indicators."""
-    n_classes = g.shape[1]
-    ones = np.ones(len(y))
-    return Products(ones, 0 * ones, indicators(y, n_classes), indicators(g.argmax(1), n_classes))
-
-
-PRODUCTS: dict[str, Callable[[Array, Array], Products]] = {
-    "squared_error": squared_error,
-    "poisson": poisson,
-    "log_loss": log_loss,
-    "brier": brier,
-    "zero_one": zero_one,
-}
-"""The built-in losses that are products, by name."""
+    outcome: Callable[[Array, int], tuple[Array, Array]]
+    """From the outcomes and the number of columns of a prediction to (a, u)."""
+    prediction: Callable[[Array], tuple[Array, Array]]
+    """From the predictions to (b, v)."""
 
 
 def columns(values: Array) -> Array:
@@ -90,3 +39,60 @@ def indicators(y: Array, n_classes: int) -> Array:
 def log_probabilities(g: Array) -> Array:
     """Logarithms of probabilities, clipped as in the log loss."""
     return np.log(np.asarray(np.clip(g, np.finfo(g.dtype).eps, 1.0), dtype=np.float64))
+
+
+def _squared_outcome(y: Array, d: int) -> tuple[Array, Array]:
+    y = columns(y)
+    return np.square(y).sum(axis=1) / d, 2 * y / d
+
+
+def _squared_prediction(g: Array) -> tuple[Array, Array]:
+    g = columns(g)
+    return np.square(g).sum(axis=1) / g.shape[1], g
+
+
+def _poisson_outcome(y: Array, d: int) -> tuple[Array, Array]:
+    y = columns(y)
+    return 2 * (xlogy(y, y) - y).sum(axis=1) / d, 2 * y / d
+
+
+def _poisson_prediction(g: Array) -> tuple[Array, Array]:
+    g = columns(g)
+    return 2 * g.sum(axis=1) / g.shape[1], np.log(g)
+
+
+def _class(y: Array, d: int) -> tuple[Array, Array]:
+    return np.zeros(len(y)), indicators(y, d)
+
+
+def _logs(g: Array) -> tuple[Array, Array]:
+    return np.zeros(len(g)), log_probabilities(g)
+
+
+def _brier_outcome(y: Array, d: int) -> tuple[Array, Array]:
+    # For two classes, the score of the second only.
+    u = indicators(y, d)[:, int(d == 2) :]
+    return u.sum(axis=1), 2 * u
+
+
+def _brier_prediction(g: Array) -> tuple[Array, Array]:
+    v = columns(g)[:, int(g.shape[1] == 2) :]
+    return np.square(v).sum(axis=1), v
+
+
+def _error(y: Array, d: int) -> tuple[Array, Array]:
+    return np.ones(len(y)), indicators(y, d)
+
+
+def _guess(g: Array) -> tuple[Array, Array]:
+    return np.zeros(len(g)), indicators(g.argmax(axis=1), g.shape[1])
+
+
+PRODUCTS: dict[str, Products] = {
+    "squared_error": Products(_squared_outcome, _squared_prediction),
+    "poisson": Products(_poisson_outcome, _poisson_prediction),
+    "log_loss": Products(_class, _logs),
+    "brier": Products(_brier_outcome, _brier_prediction),
+    "zero_one": Products(_error, _guess),
+}
+"""The built-in losses that are products, by name."""

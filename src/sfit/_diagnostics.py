@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfit._set_tests import AnySetTest, GateTest, SetTest, sign_tests
+from sfit._multiplicity import smallest_threshold
+from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest, SetTest, sign_tests
 
 Array = npt.NDArray[Any]
 
@@ -105,6 +106,22 @@ def closed_too_early(tests: Sequence[AnySetTest], gates: Sequence[GateTest]) -> 
             "revealed. The gate looks at the typical row; use test='permutation'."
         )
     return None
+
+
+def unreachable(tests: Sequence[AnySetTest], alpha: float, correction: str | None) -> list[str]:
+    """Sentences about orders in which no p-value of a permutation test can be small enough."""
+    texts = []
+    for order in sorted({test.order for test in tests}):
+        family = [test for test in tests if test.order == order]
+        resolutions = [t.p_resolution for t in family if isinstance(t, PermutationSetTest)]
+        threshold = smallest_threshold(alpha, correction, len(family))
+        if resolutions and max(resolutions) >= threshold:
+            texts.append(
+                f"no p-value of order {order} can be below {max(resolutions):.2g}, and the smallest"
+                f" is compared with {threshold:.2g}: use more permutations or more rows, or decide "
+                "at a larger alpha or with another correction."
+            )
+    return texts
 
 
 def diagnose(

@@ -23,6 +23,10 @@ from sfit.rows import Rows, Tile
 Array = npt.NDArray[Any]
 
 
+SPREAD_ROWS = 16_384
+"""Rows whose values become the knots of tables, if there is more than one tile."""
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """How the losses of two sides are computed and compared."""
@@ -58,7 +62,16 @@ class Evaluation:
         `tabulate`: whether any function of the revealed values will do.
         """
         precision = Precision(self.unit, self.noise, len(self.rows))
-        return self.predictions.prepare(contrasts, self.rows.first, precision, warn, tabulate)
+        spread = self._spread_rows if tabulate else None
+        return self.predictions.prepare(contrasts, self.rows.first, precision, warn, spread)
+
+    def _spread_rows(self) -> Tile:
+        """Rows from all over the data; the first tile alone may hold other values."""
+        first, n = self.rows.first, len(self.rows)
+        if len(first) == n:
+            return first
+        some = np.linspace(0, n - 1, min(SPREAD_ROWS, len(first))).astype(np.int64)
+        return self.rows.undivided().subset(some).first
 
 
 class Base:

@@ -152,7 +152,7 @@ def feature_significance(
     by : "class", str or array of shape (n,), optional
         Run the whole procedure separately for each class, value of a column, or label.
     sample_weight : None
-        Not supported: the sign test counts rows, each of them once.
+        Not supported: every row counts once.
     partners : {"auto", "all"}, mapping or callable, default="auto"
         Which features to test together, and in what order. `"auto"` ranks all features by the
         structure of the model if sfit can read it, `"all"` keeps the column order, and a mapping or

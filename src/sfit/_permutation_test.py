@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln
 from scipy.stats import rankdata
 from scipy.stats import t as student
 
@@ -21,16 +22,16 @@ from sfit import _packed
 from sfit._arguments import check_choice, check_whole
 from sfit._bilinear import PRODUCTS, columns, indicators, log_probabilities
 from sfit._contrast import Contrast, Evidence, Question
-from sfit._diagnostics import named
+from sfit._diagnostics import unreachable
 from sfit._effects import EffectTally, conclude, describe
 from sfit._effects import merge as merge_effects
 from sfit._losses import Loss
 from sfit._multiplicity import smallest_threshold
 from sfit._permutations import FREE_ROWS, TERMS_TOGETHER, ProductSums, Rematchings
-from sfit._rise import Rise, is_sampled, rise
+from sfit._rise import SAMPLED_SHIFTS, Rise, is_sampled, loss_of_any_pair, rise
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
 from sfit._statistic import Scored, consecutive_rounds
-from sfit.exceptions import DataError
+from sfit.exceptions import ArgumentError, DataError
 
 Array = npt.NDArray[Any]
 
@@ -44,6 +45,9 @@ TIE = 1e-10
 
 ROUNDING = 1e-10
 """A standard deviation below this share of the mean is rounding, not spread."""
+
+FEW_ROWS = 30
+"""If tiles hold fewer rows on average, the interval of the rise compares tiles, not rows."""
 
 SORTED_SHARE = 0.9
 """If less of the variance lies within tiles, the rows are sorted and the test loses power."""
@@ -128,7 +132,8 @@ class PermutationTally(NamedTuple):
     rise: Array
     """Numbers of rows, total and spread of the rise (`Rise`), added up."""
     moments: Array
-    """Per tile: number of rows, then mean and sum of squares of the outcome and the prediction."""
+    """Per tile: number of rows, mean and sum of squares of the outcome and of the prediction, then
+    rows and total of the rise."""
     log_group: float
     """Logarithm of the number of distinct re-matchings."""
 
@@ -145,6 +150,8 @@ class PermutationEvidence(Evidence):
     p_resolution: float
     share_within: float
     """Smaller share of the variance, of outcomes or predictions, that lies within tiles."""
+    is_constant: bool
+    """Whether the outcome is the same in all rows that are re-matched."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +192,14 @@ class PermutationStatistic:
         if not isinstance(self.test.n_permutations, str):
             return self.test.n_permutations + 1
         threshold = smallest_threshold(self.alpha, self.correction, question.family)
-        return 1_000 * max(2, ceil(2 / threshold / 1_000 - 1e-9))
+        size = 1_000 * max(2, ceil(2 / threshold / 1_000 - 1e-9))
+        if size > MOST_PERMUTATIONS:
+            raise ArgumentError(
+                f"alpha={self.alpha:g} with correction={self.correction!r} over {question.family:,}"
+                f" sets needs {size:,} permutations, more than {MOST_PERMUTATIONS:,}: raise alpha, "
+                "use another correction, test fewer features, or set n_permutations."
+            )
+        return size
 
     def rounds(self, n_runs: int, at_first: int) -> Iterator[list[int]]:
         """Runs in their order: sums of floats are added from the first tile to the last."""
@@ -268,31 +282,40 @@ class PermutationStatistic:
         """The p-value, the rise and its interval."""
         effects = conclude(seen.effects)
         size = seen.sums.shape[1]
-        resolution = max(1 / size, exp(-min(seen.log_group, 700.0)))
+        fewest = exp(-min(seen.log_group, 700.0))
+        resolution = max(1 / size, fewest)
         share = _share_within(seen.moments)
+        is_constant = bool((seen.moments[:, 2] == 0).all() and np.ptp(seen.moments[:, 1]) == 0)
         varies = seen.variance > 0
         n = seen.effects.n_rows
         if not varies.any():
             nothing = {"p_value": 1.0, "rise": 0.0, "ci_low": 0.0, "ci_high": 0.0, "z": np.nan}
             return PermutationEvidence(
-                n, effects, **nothing, p_resolution=resolution, share_within=share
+                n,
+                effects,
+                **nothing,
+                p_resolution=resolution,
+                share_within=share,
+                is_constant=is_constant,
             )
         standard = seen.sums[varies] / np.sqrt(seen.variance[varies])[:, None]
         observed, *_ = statistic = standard.max(axis=0)
         copies = statistic[1:]
         n_reached = int(np.count_nonzero(copies >= observed - TIE))
         spread = float(copies.std(ddof=1)) if size > 2 else 0.0
-        low, centre, high = _interval(Rise(*seen.rise.tolist()), self.alpha)
+        low, centre, high = _interval(Rise(*seen.rise.tolist()), seen.moments, self.alpha)
         return PermutationEvidence(
             n=n,
             effects=effects,
-            p_value=(1 + n_reached) / size,
+            # Of few distinct re-matchings, random draws may miss some that reach the statistic.
+            p_value=max((1 + n_reached) / size, fewest),
             rise=centre,
             ci_low=low,
             ci_high=high,
             z=float((observed - copies.mean()) / spread) if spread > TIE else np.nan,
             p_resolution=resolution,
             share_within=share,
+            is_constant=is_constant,
         )
 
     def p_values(self, evidence: Sequence[PermutationEvidence]) -> Array:
@@ -339,46 +362,37 @@ class PermutationStatistic:
         rows = self.n_rows if self.by_class else n
         if rows < 100 and exp(-Rematchings(rows, 1, True, ()).log_group) >= self.alpha:
             return (
-                f"{rows} rows have too few permutations for anything to be significant at "
+                f"n = {rows} has too few permutations for anything to be significant at "
                 f"alpha={self.alpha:g}: use more rows.",
             )
         return ()
 
     def caveats(self, evidence: Sequence[PermutationEvidence], loss: str) -> tuple[str, ...]:
-        """Caveats about rows in a systematic order, and about too few permutations."""
+        """Caveats about rows in a systematic order, and about a constant outcome."""
         texts = []
+        if all(one.is_constant for one in evidence):
+            other = " by='class' re-matches all rows." if self.n_classes else ""
+            texts.append(
+                f"the outcome is the same in all rows, so nothing can be significant.{other}"
+            )
         share = min(one.share_within for one in evidence)
         if share < SORTED_SHARE:
             texts.append(
-                "the rows are sorted: rows are re-matched only within tiles of 65,536 consecutive "
-                f"rows, which hold {share:.0%} of the variance of the outcome or of a prediction. "
+                "the rows are sorted: rows are re-matched only within tiles of consecutive rows, "
+                f"which hold {share:.0%} of the variance of the outcome or of a prediction. "
                 "The p-values are exact, but the test loses power: shuffle the rows first."
-            )
-        threshold = smallest_threshold(self.alpha, self.correction, len(evidence))
-        n_drawn = self.test.n_permutations
-        if isinstance(n_drawn, int) and 1 / (n_drawn + 1) >= threshold:
-            texts.append(
-                f"with {n_drawn:,} permutations no p-value is below {1 / (n_drawn + 1):.2g}, and "
-                f"the smallest is compared with {threshold:.2g}: use more permutations, or "
-                "n_permutations='auto'."
             )
         return tuple(texts)
 
     def diagnose(
         self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
     ) -> tuple[str, ...]:
-        """Caveats about p-values that contradict their intervals, and about a sampled rise."""
-        texts = []
-        apart = [test for test in tests if test.significant and test.ci_low <= 0]
-        if apart:
-            texts.append(
-                f"the interval of the rise holds 0 for {named(apart)}, although the test rejects: "
-                "the interval is asymptotic, two-sided and uncorrected. Only p decides."
-            )
+        """Caveats about p-values that cannot be small enough, and about a sampled rise."""
+        texts = unreachable(tests, self.alpha, self.correction)
         if is_sampled(self.loss, self.n_outputs):
             texts.append(
-                f"the rise under the loss {self.loss.name!r} is estimated from 64 random shifts of "
-                "the rows."
+                f"the rise under the loss {self.loss.name!r} is estimated from at most "
+                f"{SAMPLED_SHIFTS} random shifts of the rows."
             )
         return tuple(texts)
 
@@ -403,7 +417,7 @@ class PermutationStatistic:
             effects = EffectTally(n_rows, n_moved, n_better, n_worse, losses)
             sums = floats.take(n_components * size).reshape(n_components, size)
             variance, total = floats.take(n_components), floats.take(4)
-            moments = floats.take(5 * n_tiles).reshape(-1, 5)
+            moments = floats.take(7 * n_tiles).reshape(-1, 7)
             [log_group] = floats.take(1).tolist()
             tallies.append(PermutationTally(effects, sums, variance, total, moments, log_group))
         integers.finish()
@@ -432,6 +446,15 @@ class _Part:
             return 1
         return int(self.y[self.of_class][0])
 
+    @cached_property
+    def log_group(self) -> float:
+        """Logarithm of the number of distinct re-matchings: equal outcomes are interchangeable."""
+        if not self.rematchings.free or self.y.ndim > 1:
+            return self.rematchings.log_group
+        outcomes = self.y if self.of_class is None else self.of_class
+        _, counts = np.unique(outcomes, return_counts=True)
+        return self.rematchings.log_group - float(gammaln(counts + 1).sum())
+
     @property
     def together(self) -> int:
         """Number of terms whose sums are computed together."""
@@ -447,11 +470,8 @@ class _Part:
         """The outcome scores of each component."""
         statistic, y = self.statistic, self.y
         if statistic.statistic == "loss":
-            # The outcome scores of a product do not depend on the predictions.
-            anything = np.full((len(y), max(statistic.n_classes, 1)), 0.5)
-            shaped = anything if statistic.n_classes else anything[:, 0]
-            shaped = shaped if y.ndim == 1 or statistic.n_classes else np.ones(y.shape)
-            u = PRODUCTS[statistic.loss.name](y, shaped).u
+            n_columns = statistic.n_classes or statistic.n_outputs
+            _, u = PRODUCTS[statistic.loss.name].outcome(y, n_columns)
             if self.of_class is None:
                 return [u]
             # Summed over a class, b(g) depends on the re-matching: it counts as one more product.
@@ -470,7 +490,7 @@ class _Part:
         """The prediction scores of each component."""
         statistic = self.statistic
         if statistic.statistic == "loss":
-            _, b, _, v = PRODUCTS[statistic.loss.name](self.y, g)
+            b, v = PRODUCTS[statistic.loss.name].prediction(g)
             return [v if self.of_class is None else np.concatenate([v, b[:, None]], axis=1)]
         if not statistic.n_classes:
             return [columns(g)] * 2
@@ -492,7 +512,7 @@ class _Part:
         none = np.zeros((n_components, size))
         is_ignored = len(g) < 2 or bool((g == g[0]).all()) or one.is_ignored()
         moments = _moments(self.y, np.broadcast_to(g[:1], g.shape) if is_ignored else g)
-        log_group = self.rematchings.log_group
+        log_group = self.log_group
         tally = PermutationTally(effects, none, none[:, 0], np.zeros(4), moments, log_group)
         if len(g) < 2:
             return tally, None
@@ -502,13 +522,14 @@ class _Part:
             if key not in self.of_constants:
                 constant = np.broadcast_to(g[0], g.shape)
                 self.of_constants[key] = self.rise(constant)._replace(total=0.0)
-            return tally._replace(rise=np.array(self.of_constants[key])), None
-        tally = tally._replace(rise=np.array(self.rise(g)))
+            return _with_rise(tally, self.of_constants[key]), None
+        tally = _with_rise(tally, self.rise(g))
         if self.statistic.statistic == "loss" and not self.is_product:
             sums = self.loss_sums(g)
-            return tally._replace(
-                sums=sums[None], variance=np.array([np.square(sums).mean()])
-            ), None
+            variance = np.square(sums).mean()
+            # A square that vanishes though the sums differ must not pass for "no spread".
+            variance = np.nan if variance == 0 and sums.any() else variance
+            return tally._replace(sums=sums[None], variance=np.array([variance])), None
         scores = _by_identity(self.prediction_scores(g), _centred)
         variance = [_variance(u, v) for u, v in zip(self.products.outcomes, scores, strict=True)]
         return tally._replace(variance=np.array(variance)), scores
@@ -537,7 +558,7 @@ class _Part:
         sums = []
         for met in self.rematchings.outcomes():
             for outcomes in met:
-                losses = loss(self.y[outcomes], g, int, signed=True)
+                losses = loss_of_any_pair(loss, self.y[outcomes], g)
                 if self.of_class is not None:
                     losses = losses[self.of_class[outcomes]]
                 sums.append(-losses.sum())
@@ -582,27 +603,47 @@ def _moments(y: Array, g: Array) -> Array:
     for values in (columns(y)[:, 0], columns(g)[:, -1]):
         mean = float(values.mean()) if len(values) else 0.0
         moments += [mean, float(np.square(values - mean).sum())]
-    return np.array([moments])
+    return np.array([[*moments, 0.0, 0.0]])
+
+
+def _with_rise(tally: PermutationTally, of_tile: Rise) -> PermutationTally:
+    """The tally of one tile with its rise."""
+    moments = tally.moments.copy()
+    moments[0, 5:] = of_tile.n, of_tile.total
+    return tally._replace(rise=np.array(of_tile), moments=moments)
 
 
 def _share_within(moments: Array) -> float:
     """Smaller share of the variance of outcomes or predictions that lies within tiles."""
+    moments = moments[moments[:, 0] > 0]
     n = moments[:, 0]
+    if len(n) < 2 or n.sum() <= len(n):
+        return 1.0
     shares = []
     for mean, squares in ((moments[:, 1], moments[:, 2]), (moments[:, 3], moments[:, 4])):
         within = float(squares.sum())
-        between = float(n @ np.square(mean - n @ mean / n.sum())) if n.sum() else 0.0
+        between = float(n @ np.square(mean - n @ mean / n.sum()))
         # What rounding makes of a constant has no spread.
         spread = within + between > n.sum() * np.square(ROUNDING * mean).max(initial=0.0)
-        shares.append(within / (within + between) if spread else 1.0)
+        # Mean squares: a few rows of a tile lie closer to their own mean than to that of all.
+        whole = (within + between) / (n.sum() - 1)
+        shares.append(within / (n.sum() - len(n)) / whole if spread else 1.0)
     return min(shares)
 
 
-def _interval(added: Rise, alpha: float) -> tuple[float, float, float]:
+def _interval(added: Rise, moments: Array, alpha: float) -> tuple[float, float, float]:
     """The rise and its asymptotic interval: lower end, estimate, upper end."""
     if added.n == 0:
         return 0.0, 0.0, 0.0
     centre = added.total / added.n
-    se = sqrt(added.spread) / added.n_rows
-    half = float(student.isf(alpha / 2, max(added.n_rows - 1, 1))) * se
+    if added.n == 1:
+        return -np.inf, centre, np.inf
+    se, freedom = sqrt(added.spread) / added.n_rows, added.n - 1
+    n, totals = moments[:, 5:].T
+    n_tiles = int(np.count_nonzero(n))
+    if n_tiles > 1 and n.sum() < FEW_ROWS * n_tiles:
+        # Few rows of a tile share most of their pairs: compare the tiles instead.
+        apart = float(np.square(totals - centre * n).sum())
+        se, freedom = sqrt(apart * n_tiles / (n_tiles - 1)) / added.n, n_tiles - 1
+    half = float(student.isf(alpha / 2, freedom)) * se
     return centre - half, centre, centre + half

@@ -8,7 +8,7 @@ it is exact, and one Fourier transform gives the sums of all shifts of a block.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import lgamma, log
 from typing import Any
@@ -30,6 +30,9 @@ BLOCK_ROWS = 1_024
 DRAWN_TOGETHER = 256
 """Re-matchings drawn at a time, each batch from a stream that depends on its number only."""
 
+KEPT_SHIFTS = 1 << 22
+"""Up to this many drawn shifts are kept from term to term; more are drawn again."""
+
 TERMS_TOGETHER = 16
 """Columns of one matrix product; fewer terms are padded, so its shape, and its bits, are fixed."""
 
@@ -50,7 +53,7 @@ class Rematchings:
         """Logarithm of the number of distinct re-matchings from which these are drawn."""
         if self.free:
             return lgamma(self.m + 1)
-        return sum(log(stop - start) for start, stop in self._blocks)
+        return sum(log(max(stop - start, 1)) for start, stop in self._blocks)
 
     def outcomes(self) -> Iterator[Array]:
         """Batches of re-matchings: for each, the row whose outcome each prediction meets."""
@@ -98,12 +101,10 @@ class Rematchings:
             drawn[0] = 0
         return drawn
 
-    @cached_property
-    def _places(self) -> Array:
-        """For each re-matching and block, the place of its shift among all shifts of all blocks."""
+    def _places(self, first: int) -> Array:
+        """For each re-matching of a batch and block, the place of its shift among all shifts."""
         starts = np.array([start for start, _ in self._blocks])
-        drawn = [self._shifts(first) + starts for first in range(0, self.size, DRAWN_TOGETHER)]
-        return np.concatenate(drawn)[: self.size]
+        return (self._shifts(first) + starts)[: self.size - first]
 
     @cached_property
     def _pieces(self) -> list[_Piece]:
@@ -126,12 +127,16 @@ class ProductSums:
     rematchings: Rematchings
     outcomes: Sequence[Array]
     """The outcome scores of each component."""
+    kept: dict[int, Array] = field(default_factory=dict)
+    """Drawn shifts, by batch."""
 
     def of(self, terms: Sequence[Sequence[Array]]) -> Array:
-        """Sums for each term, component and re-matching; a term has one array per component."""
+        """Sums for each of at most 16 terms, component and re-matching.
+
+        A term has one array per component.
+        """
         if self.rematchings.free:
-            sums = [self._matrix_sums(batch) for batch in batched(terms, TERMS_TOGETHER)]
-            return np.concatenate(sums)
+            return self._matrix_sums(terms)
         return np.array([self._shifted_sums(term) for term in terms])
 
     def _matrix_sums(self, terms: Sequence[Sequence[Array]]) -> Array:
@@ -141,7 +146,7 @@ class ProductSums:
         padded = np.zeros((len(self.outcomes), d, m, TERMS_TOGETHER))
         for place, of_term in enumerate(terms):
             padded[..., place] = np.transpose(of_term, (0, 2, 1))
-        sums = np.empty((TERMS_TOGETHER, len(self.outcomes), size))
+        sums = np.empty((len(terms), len(self.outcomes), size))
         # One thread: how a product is divided among threads must not show in its last bits.
         with blas_threads(1):
             for first in range(0, size, DRAWN_TOGETHER):
@@ -151,26 +156,39 @@ class ProductSums:
                     total = np.zeros((len(met), TERMS_TOGETHER))
                     for column, predicted in zip(scores.T, padded[component], strict=True):
                         total += column[met] @ predicted
-                    sums[:, component, first : first + n] = total[:n].T
-        return sums[: len(terms)]
+                    sums[:, component, first : first + n] = total[:n, : len(terms)].T
+        return sums
 
     def _shifted_sums(self, term: Sequence[Array]) -> Array:
         """The sums of one term: every shift of every block, then those that were drawn."""
-        pieces, places = self.rematchings._pieces, self.rematchings._places
-        sums = np.empty((len(term), len(places)))
+        pieces, size = self.rematchings._pieces, self.rematchings.size
+        every_shift = []
         transforms: dict[int, list[Array]] = {}
         for component, scores in enumerate(term):
             # Components may share their prediction scores.
             if id(scores) not in transforms:
                 transforms[id(scores)] = [rfft(piece(scores)) for piece in pieces]
             met = zip(self._transforms[component], transforms[id(scores)], pieces, strict=True)
-            of_shift = np.concatenate(
-                [irfft((y * g).sum(axis=0), n=piece.length).ravel() for y, g, piece in met]
+            every_shift.append(
+                np.concatenate(
+                    [irfft((y * g).sum(axis=0), n=piece.length).ravel() for y, g, piece in met]
+                )
             )
-            for first in range(0, len(places), DRAWN_TOGETHER):
+        sums = np.empty((len(term), size))
+        for first in range(0, size, DRAWN_TOGETHER):
+            places = self._places(first)
+            for component, of_shift in enumerate(every_shift):
                 batch = slice(first, first + DRAWN_TOGETHER)
-                sums[component, batch] = of_shift[places[batch]].sum(axis=1)
+                sums[component, batch] = of_shift[places].sum(axis=1)
         return sums
+
+    def _places(self, first: int) -> Array:
+        """The drawn shifts of a batch, kept for the next term if they are few."""
+        if self.rematchings.size * len(self.rematchings._blocks) > KEPT_SHIFTS:
+            return self.rematchings._places(first)
+        if first not in self.kept:
+            self.kept[first] = self.rematchings._places(first)
+        return self.kept[first]
 
     @cached_property
     def _transforms(self) -> list[list[Array]]:
@@ -189,9 +207,3 @@ class _Piece:
     def __call__(self, scores: Array) -> Array:
         """Scores of shape (m, d) as (d, blocks, length)."""
         return scores[self.rows].T.reshape(scores.shape[1], -1, self.length)
-
-
-def batched(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    """Runs of at most `size` consecutive items."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

@@ -62,8 +62,9 @@ def follow(
     first: dict[int, list[Any]] = {}
     while pending:
         _warn_of_cost(pending, warn)
+        families = {part: len({c.term for c in contrasts}) for part, contrasts in pending.items()}
         questions = [
-            Question(contrast, part, sizes[part], len({one.term for one in contrasts}))
+            Question(contrast, part, sizes[part], families[part])
             for part, contrasts in pending.items()
             for contrast in contrasts
         ]

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from typing import Any, Self
 
+import numpy as np
+
 from sfit._arguments import (
     as_seed,
     check_betas,
@@ -57,8 +59,8 @@ def check_test(value: Any, argument: str) -> SignTest | PermutationTest:
     if isinstance(value, str) and value in TESTS:
         return TESTS[value]()
     raise ArgumentError(
-        f"{argument} must be 'sign', 'permutation' or a test such as sfit.SignTest(...); got "
-        f"{value!r}."
+        f"{argument} must be 'sign', 'permutation', sfit.SignTest(...) or "
+        f"sfit.PermutationTest(...); got {value!r}."
     )
 
 
@@ -82,8 +84,8 @@ def check_no_weights(value: Any, argument: str) -> None:
     """Refuse weights: the sign test has none."""
     if value is not None:
         raise ArgumentError(
-            f"{argument} is not supported: the sign test counts rows, and is exact only if each "
-            "counts once. Test a resampled set, or parts of the rows with by=."
+            f"{argument} is not supported: the tests are exact only if each row counts once. Test "
+            "a resampled set, or parts of the rows with by=."
         )
 
 
@@ -186,7 +188,8 @@ class Request(Subject):
             )
         # Moving a prediction moves all its revealed features, so none may stay with its row.
         for name in ("given", "always_on"):
-            if not isinstance(value := getattr(self, name), tuple | list) or len(value):
+            value = getattr(self, name)
+            if value is not None and len(np.atleast_1d(np.asarray(value, dtype=object))):
                 raise ArgumentError(
                     f"{name}={value!r} cannot be combined with test='permutation': re-matching a "
                     "prediction moves all its revealed features together. Omit it, or use "

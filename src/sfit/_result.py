@@ -17,6 +17,7 @@ import pandas as pd
 from sfit import _summary
 from sfit._arguments import check_choice, check_level, check_unit
 from sfit._contrast import Effects
+from sfit._diagnostics import unreachable
 from sfit._document import blame_document, brief, read, record_from, storable, texts, write
 from sfit._multiplicity import CORRECTIONS, adjust
 from sfit._reported import Reported
@@ -327,7 +328,15 @@ class SFITResult(Reported):
             correction=correction,
             planned_alpha=None if alpha == planned else planned,
         )
-        return replace(self, tests=tuple(tests), gates=gates, settings=settings)
+        caveats = unreachable(tests, alpha, correction)
+        added = tuple(text for text in caveats if text not in self.caveats)
+        return replace(
+            self,
+            tests=tuple(tests),
+            gates=gates,
+            settings=settings,
+            caveats=(*self.caveats, *added),
+        )
 
     def summary(self) -> str:
         """The result as text, for a terminal or a notebook.
@@ -456,6 +465,7 @@ def _check_consistency(result: SFITResult) -> None:
         ]
         if isinstance(test, SetTest):
             checks += [
+                (test.n > 0 or settings.ties == "drop", "n", test.n),
                 (test.n_positive <= test.n, "n_positive", test.n_positive),
                 (len(settings.beta) > 0, "beta", settings.beta),
             ]

@@ -6,6 +6,7 @@ the mean of L_aa. It is zero if predictions and outcomes are independent.
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from sfit._bilinear import PRODUCTS
 from sfit._losses import Loss
+from sfit.exceptions import DataError
 
 Array = npt.NDArray[Any]
 
@@ -56,7 +58,9 @@ def rise(loss: Loss, y: Array, g: Array, rng: np.random.Generator, of: Array | N
         contributions = of_outcome + of_prediction - own
         return Rise(n, float(gaps.sum()), n_rows, n_rows * _variance(contributions))
     total = float(gaps[of].sum())
-    contributions = of_prediction + np.where(of, (gaps - total / n) * (n_rows / n), 0.0)
+    # The mean is taken from the same few rows: n / (n - 1) corrects their variance.
+    scale = n_rows / n * sqrt(n / (n - 1)) if n > 1 else 0.0
+    contributions = of_prediction + np.where(of, (gaps - total / n) * scale, 0.0)
     return Rise(n, total, n_rows, n_rows * _variance(contributions))
 
 
@@ -82,8 +86,12 @@ def is_sampled(loss: Loss, n_outputs: int) -> bool:
 
 
 def _of_products(loss: Loss, y: Array, g: Array, of: Array | None) -> CrossLosses:
-    a, b, u, v = PRODUCTS[loss.name](y, g)
-    n = len(y)
+    n, d = len(y), 1 if g.ndim == 1 else g.shape[1]
+    if loss.name == "squared_error":
+        # A common shift leaves the loss unchanged and saves digits where y is far from zero.
+        centre = y.mean(axis=0)
+        y, g = y - centre, g - centre
+    (a, u), (b, v) = PRODUCTS[loss.name].outcome(y, d), PRODUCTS[loss.name].prediction(g)
     own = a + b - np.einsum("ij,ij->i", u, v)
     of_outcome = (n * (a + b.mean() - u @ v.mean(axis=0)) - own) / (n - 1)
     if of is None:
@@ -126,9 +134,9 @@ def _sampled(
     counted = np.ones(n, dtype=bool) if of is None else of[order]
     shifts = 1 + rng.permutation(n - 1)[:SAMPLED_SHIFTS]
     rows, columns, n_columns = np.zeros(n), np.zeros(n), np.zeros(n)
-    own = loss(y, g, lambda row: int(order[row]), signed=True)
+    own = loss_of_any_pair(loss, y, g)
     for shift in shifts:
-        met = loss(y, np.roll(g, -shift, axis=0), lambda row: int(order[row]), signed=True)
+        met = loss_of_any_pair(loss, y, np.roll(g, -shift, axis=0))
         rows += met
         columns += np.roll(np.where(counted, met, 0.0), shift)
         n_columns += np.roll(counted, shift)
@@ -136,3 +144,15 @@ def _sampled(
     back[order] = np.arange(n)
     columns /= np.maximum(n_columns, 1)
     return CrossLosses(own[back], rows[back] / len(shifts), columns[back])
+
+
+def loss_of_any_pair(loss: Loss, y: Array, g: Array) -> Array:
+    """Losses of outcomes under predictions of other rows."""
+    try:
+        return loss(y, g, int, signed=True)
+    except DataError as error:
+        raise DataError(
+            f"loss {loss.name!r} cannot be computed for the outcome of one row and the prediction "
+            "of another, which the permutation test pairs: it must return a finite number for "
+            f"every such pair, or use test='sign'. ({error})"
+        ) from error

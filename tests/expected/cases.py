@@ -260,9 +260,10 @@ REFITS: Cases = {
         max_order=2,
         correction="holm",
         random_state=3,
+        test="sign",
     ),
     "selector, auto on a fitted model": lambda: selected(
-        linear("value"), *numbers(), prefit=True, groups={"bc": ["b", "c"]}, **AUTO
+        linear("value"), *numbers(), prefit=True, groups={"bc": ["b", "c"]}, **AUTO, test="sign"
     ),
 }
 

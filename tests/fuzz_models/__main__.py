@@ -24,14 +24,14 @@ SECONDS_PER_CASE = 900
 """By the clock: a case may take 15 s of the processor, and a busy machine ten times as long."""
 
 
-def work(seed: int, numbers: range) -> None:
+def work(seed: int, numbers: range, average: bool) -> None:
     """Run cases in this process, and write a line of JSON before and after each."""
     from fuzz_models.check import run_case
 
     with tempfile.TemporaryDirectory() as folder:
         for number in numbers:
             print(json.dumps({"started": number}), flush=True)
-            outcome = run_case(seed, number, Path(folder))
+            outcome = run_case(seed, number, Path(folder), average=average)
             told = vars(outcome) | {"foreign": sorted(outcome.foreign), "memory": resident()}
             print(json.dumps(told), flush=True)
 
@@ -48,11 +48,11 @@ def resident() -> float:
 class Worker:
     """Another process that runs cases; its lines are read by a thread, so that waiting can end."""
 
-    def __init__(self, seed: int, first: int, step: int) -> None:
+    def __init__(self, seed: int, first: int, step: int, average: bool) -> None:
         self.at = first
         """The case that runs now."""
         command = [sys.executable, "-m", "fuzz_models", "--work", str(first), "--seed", str(seed)]
-        self.start([*command, "--step", str(step)])
+        self.start([*command, "--step", str(step), *(["--average"] if average else [])])
 
     def start(self, command: list[str]) -> None:
         """Start the process and the thread that reads its lines."""
@@ -123,13 +123,15 @@ class Log:
         }
 
 
-def fuzz(seed: int, seconds: float, first: int, step: int, cases: int | None) -> Log:
+def fuzz(
+    seed: int, seconds: float, first: int, step: int, cases: int | None, average: bool = False
+) -> Log:
     """Run cases until the time is up or all are done."""
     log, number = Log(seed), first
     end = time.monotonic() + seconds
     last = None if cases is None else first + step * cases
     while time.monotonic() < end and (last is None or number < last):
-        worker = Worker(seed, number, step)
+        worker = Worker(seed, number, step, average)
         try:
             number = _follow(worker, log, number, end, step, last)
         except queue.Empty:
@@ -176,23 +178,31 @@ def main() -> int:
     parser.add_argument("--case", type=int, help="repeat one case, in this process")
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--step", type=int, default=1, help="the distance between case numbers")
+    parser.add_argument("--average", action="store_true", help="average over background rows")
     parser.add_argument("--log", type=Path, help="write the summary as JSON")
     parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work is not None:
         stop = options.work + CASES_PER_PROCESS * options.step
-        work(options.seed, range(options.work, stop, options.step))
+        work(options.seed, range(options.work, stop, options.step), options.average)
         sys.stdout.flush()
         os._exit(0)  # threads of some libraries keep a process from ending
     if options.case is not None:
         from fuzz_models.check import run_case
 
         with tempfile.TemporaryDirectory() as folder:
-            outcome = run_case(options.seed, options.case, Path(folder))
+            outcome = run_case(options.seed, options.case, Path(folder), average=options.average)
         print(f"{outcome.description}\n{outcome.status}", dict(outcome.counts))
         print(*outcome.findings, sep="\n")
         return len(outcome.findings) > 0
-    log = fuzz(options.seed, options.seconds, options.first, options.step, options.cases)
+    log = fuzz(
+        options.seed,
+        options.seconds,
+        options.first,
+        options.step,
+        options.cases,
+        options.average,
+    )
     summary = log.summary()
     if options.log is not None:
         options.log.write_text(json.dumps(summary, indent=1) + "\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,17 @@ def draw_case(seed: int, number: int, folder: Path) -> Case:
         name, kind, model, own, frame, on_array, y, classes, rows, passed_y, passed_by, labels,
         options, form, tile,
     )  # fmt: skip
+
+
+def averaged_case(case: Case, rng: np.random.Generator) -> Case:
+    """The same case, with hidden features averaged over a few finite rows."""
+    numbers = case.frame.select_dtypes(["number", "bool"]).astype(float)
+    finite = np.flatnonzero(~np.isinf(numbers).any(axis=1))
+    if not len(finite):
+        return case
+    rows = rng.choice(finite, size=int(rng.integers(1, 6)))
+    background = case.frame.iloc[rows].reset_index(drop=True)
+    return replace(case, options=case.options | {"reference": sfit.Average(background)})
 
 
 def _fitted(kind: Kind, rng: np.random.Generator, X: Any, target: np.ndarray, task: str) -> Any:

@@ -18,7 +18,7 @@ from reference import slow
 from tiles import tiles_of
 
 import sfit
-from fuzz_models.case import Case, draw_case, is_installed, kind_of
+from fuzz_models.case import Case, averaged_case, draw_case, is_installed, kind_of
 from fuzz_models.compare import Allowed, compare, content
 from fuzz_models.kinds import CannotFitError
 from fuzz_models.naive import (
@@ -77,14 +77,15 @@ class Outcome:
     """Warnings of other libraries while sfit ran."""
 
 
-def run_case(seed: int, number: int, folder: Path) -> Outcome:
-    """Draw a case and compare its results."""
+def run_case(seed: int, number: int, folder: Path, *, average: bool = False) -> Outcome:
+    """Draw a case and compare its results; `average`: with another reference."""
     outcome = Outcome(number, kind_of(number))
     if not is_installed(outcome.kind):
         outcome.status = "not installed"
         return outcome
     try:
         case = draw_case(seed, number, folder)
+        case = averaged_case(case, np.random.default_rng([seed, number, 1])) if average else case
     except CannotFitError as error:
         outcome.status = "cannot be fitted"
         outcome.counts[f"cannot be fitted: {outcome.kind}: {_short(str(error))}"] += 1
@@ -194,35 +195,37 @@ def _compare_refusals(results: dict[bool, Any], outcome: Outcome) -> None:
 
 def make_naive(case: Case, sample: Any, outcome: Outcome) -> Naive:
     """The masked space of the naive loop; where it lies is checked on all rows."""
-    row = sample.features.reference
-    values = [column_values(row, position)[0] for position in range(row.shape[1])]
-    if is_frame(row):
+    rows = sample.features.reference
+    by_column = [column_values(rows, position).tolist() for position in range(rows.shape[1])]
+    if is_frame(rows):
         # The very objects: `column_values` turns numbers into doubles.
-        native = row.to_pandas()
-        values = [native[name].iloc[0] for name in native]
+        native = rows.to_pandas()
+        by_column = [[native[name].iloc[k] for k in range(len(native))] for name in native]
+    background = [list(row) for row in zip(*by_column, strict=True)]
     if sample.features.space == "original":
         # A column has one type on all sides: libraries may compute in it.
-        frame = pd.DataFrame(
-            {
-                name: case.frame[name].astype(frozen(case.frame[name], value, 1).dtype)
-                for name, value in zip(case.frame, values, strict=True)
-            }
-        )
-        return Naive(case, frame, values, list(range(frame.shape[1])), encoded=False)
+        frame = case.frame.copy()
+        for name, values in zip(case.frame, by_column, strict=True):
+            types = [frozen(case.frame[name], value, 1).dtype for value in values]
+            other = [dtype for dtype in types if dtype != case.frame[name].dtype]
+            frame[name] = frame[name].astype(other[0]) if other else frame[name]
+        return Naive(case, frame, background, list(range(frame.shape[1])), encoded=False)
     head = case.own[:-1]
     encoded = encode(head, case.frame)
     origin = trace(head, case.frame, encoded)
     if not mixes_freely(head, case.frame, encoded, origin):
         outcome.findings.append("masked behind the head, though its columns interact")
-    return Naive(case, pd.DataFrame(encoded), values, origin, encoded=True)
+    return Naive(case, pd.DataFrame(encoded), background, origin, encoded=True)
 
 
 def check_reference(naive: Naive) -> list[str]:
     """Whether the frozen values are those that were asked for; numbers of the user's columns only."""
     found = []
     asked = naive.case.options["reference"]
+    if isinstance(asked, sfit.Average):
+        return _check_background(naive, asked.data)
     for position, name in enumerate(naive.columns):
-        column, got = naive.columns[name], naive.reference[position]
+        column, got = naive.columns[name], naive.background[0][position]
         if column.dtype.kind not in "biuf" or isinstance(got, str) or pd.isna(got):
             continue
         numbers = column.to_numpy(dtype=float)
@@ -246,6 +249,19 @@ def check_reference(naive: Naive) -> list[str]:
         modes = (want, _mode(numbers))  # columns of categories take their mode
         if not any(abs(float(got) - value) <= room for value in modes):
             found.append(f"reference {how} of {name!r} is {got!r}, naive {want!r}")
+    return found
+
+
+def _check_background(naive: Naive, given: pd.DataFrame) -> list[str]:
+    """Whether the hidden values are those of the given rows."""
+    rows = pd.DataFrame(encode(naive.case.own[:-1], given)) if naive.encoded else given
+    found = []
+    for position, name in enumerate(rows):
+        for k, want in enumerate(rows[name]):
+            got = naive.background[k][position]
+            same = (pd.isna(got) and pd.isna(want)) or got == want
+            if not same and not (naive.encoded and math.isclose(got, want, rel_tol=1e-9)):
+                found.append(f"background row {k} has {got!r} in {name!r}, given {want!r}")
     return found
 
 

@@ -6,6 +6,7 @@ of a side holds the number of the row where a column is revealed, and -1 where i
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,8 @@ class Naive:
     case: Case
     columns: pd.DataFrame
     """The rows in the masked space: the user's own columns, or those behind the Pipeline's head."""
-    reference: list[Any]
+    background: list[list[Any]]
+    """The values of the hidden columns, row by row; more than one row for an averaged reference."""
     origin: list[int]
     """The user's column behind each one; -1 for a column that never moves."""
     encoded: bool
@@ -42,17 +44,29 @@ class Naive:
         rows = numbers[:, min(shown)] if shown else np.full(len(numbers), HIDDEN)
         key = (rows.tobytes(), shown)
         if key not in self.asked:
-            self.asked[key] = self._predict(self._masked(rows, shown))
+            self.asked[key] = self._mean(
+                [self._predict(self._masked(rows, shown, hidden)) for hidden in self.background]
+            )
         return self.asked[key]
 
-    def _masked(self, rows: np.ndarray, shown: frozenset[int]) -> pd.DataFrame:
+    @staticmethod
+    def _mean(predictions: list[np.ndarray]) -> np.ndarray:
+        """The mean of predictions in exact arithmetic, entry by entry."""
+        first = predictions[0]
+        entries = zip(*(one.astype(float).ravel().tolist() for one in predictions), strict=True)
+        means = [
+            entry[0] if len(set(entry)) == 1 else math.fsum(entry) / len(entry) for entry in entries
+        ]
+        return np.reshape(means, first.shape).astype(first.dtype)
+
+    def _masked(self, rows: np.ndarray, shown: frozenset[int], hidden: list[Any]) -> pd.DataFrame:
         masked = {}
         for position, name in enumerate(self.columns):
             whole = self.columns[name]
             if position in shown:
                 masked[name] = whole.take(rows).reset_index(drop=True)
             else:
-                masked[name] = frozen(whole, self.reference[position], len(rows))
+                masked[name] = frozen(whole, hidden[position], len(rows))
         return pd.DataFrame(masked)
 
     def _predict(self, table: pd.DataFrame | np.ndarray) -> np.ndarray:
@@ -78,7 +92,7 @@ class Naive:
         the largest prediction, and the rounding unit of its type.
         """
         shown = frozenset(range(self.columns.shape[1])) - frozenset(self.hidden)
-        table = self._masked(np.arange(n), shown)
+        table = self._masked(np.arange(n), shown, self.background[0])
         layouts: list[Any] = [table]
         if not self.case.kind.exact and all(dtype.kind in "biuf" for dtype in table.dtypes):
             for order in ("C", "F"):

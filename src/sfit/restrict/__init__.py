@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sfit._contrast import Contrast, Reveal, Side
@@ -71,13 +70,14 @@ class SidePredictions:
         tile: Tile,
         precision: Precision,
         warn: Callable[[str], None],
-        tabulate: bool = False,
+        spread: Callable[[], Tile] | None = None,
     ) -> tuple[str, list[Contrast]]:
         """Prepare the functions of the fast route for some contrasts.
 
         Returns the route's name, and the contrasts with the arithmetic that computes their sides.
         The route is verified on a sample of the first tile's rows; contrasts that it does not
-        reproduce are predicted by the model itself, or with `tabulate` at a few values only.
+        reproduce are predicted by the model itself; or at a few values only, which are those of
+        the rows `spread` returns, if any function of the revealed values will do.
         """
         route = fast_route(
             self.view, self.features, self.structure, contrasts, precision.n, self.prepared
@@ -90,11 +90,9 @@ class SidePredictions:
         for side in direct:
             if not self.features.shown(side.shown):
                 self.prepared[side] = Constant(self.one(tile, side).values)
-        if not (tabulate and self.tabulates and self.structure is None and direct):
+        if spread is None or not (self.tabulates and self.structure is None and direct):
             return route.name, route.contrasts
-        tables: dict[Side, Restricted] = {}
-        with suppress(ModelError):  # the direct route names the failing row
-            tables.update(make_tables(self.view, self.features, tile, direct))
+        tables = make_tables(self.view, self.features, spread(), direct)
         self.prepared.update(tables)
         names = [] if route.name == "direct" else [route.name]
         names += ["table"] if tables else []
@@ -110,27 +108,29 @@ class SidePredictions:
         except ModelError:
             # The direct route names the failing row.
             return without(route, contrasts.keys())
-        if len(failed) > NOTICEABLE * len(contrasts) and all(self.trusted.values()):
-            warn(_fallback_warning(route.name, len(failed), len(contrasts)))
+        n_wrong = sum(failed.values())
+        if n_wrong > NOTICEABLE * len(contrasts) and all(self.trusted.values()):
+            warn(_fallback_warning(route.name, n_wrong, len(contrasts)))
         if isinstance(self.structure, Dense):
             self.trusted.update({(c.base, c.full): c not in failed for c in contrasts})
-        return without(route, failed)
+        return without(route, failed.keys())
 
     def _failed(
         self, route: Route, contrasts: Sequence[Contrast], tile: Tile, precision: Precision
-    ) -> Set[Contrast]:
-        """The contrasts for which the route does not reproduce the model."""
+    ) -> dict[Contrast, bool]:
+        """The contrasts for which the route is not used; whether the user should know about it."""
         if not isinstance(self.structure, Dense):
             functions = route.functions
             right = not functions or repeats(self.view, self.features, functions, tile)
-            return set() if right else set(contrasts)
+            return {} if right else dict.fromkeys(contrasts, True)
         new = [c for c in contrasts if (c.base, c.full) not in self.trusted]
         made: dict[Side, Restricted] = dict(route.functions.items())
         functions_of = self.prepared | made
         wrong = not_reproduced(
             self.view, self.features, self.structure, new, functions_of, tile, precision
         )
-        return wrong | {c for c in contrasts if not self.trusted.get((c.base, c.full), True)}
+        again = [c for c in contrasts if not self.trusted.get((c.base, c.full), True)]
+        return dict.fromkeys(again, False) | wrong
 
 
 def _fallback_warning(name: str, n_failed: int, n_contrasts: int) -> str:

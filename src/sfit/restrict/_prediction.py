@@ -55,22 +55,25 @@ def averaged(predictions: Iterable[Array]) -> Array:
 
     Every route averages here, so equal predictions have equal means, to the last bit. The lost
     digits of each addition are summed as well (Knuth's TwoSum), so the mean is correct to about one
-    rounding unit, however many rows there are. A single array is returned as it is.
+    rounding unit, however many rows there are. The mean of predictions that are all equal is that
+    prediction, to the bit. A single array is returned as it is.
     """
     predictions = iter(predictions)
     first = next(predictions)
     total = first.astype(np.result_type(first, np.float64))
     lost, n = np.zeros_like(total), 1
+    equal = np.ones(first.shape, dtype=bool)
     with np.errstate(over="ignore", invalid="ignore"):  # callers check that the mean is finite
         for one in predictions:
             before = total
             total = before + one
             moved = total - before
             lost += (before - (total - moved)) + (one - moved)
+            equal &= one == first
             n += 1
     if n == 1:
         return first
-    mean: Array = ((total + lost) / n).astype(first.dtype)
+    mean: Array = np.where(equal, first, ((total + lost) / n).astype(first.dtype))
     mean.flags.writeable = False
     return mean
 

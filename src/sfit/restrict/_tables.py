@@ -7,6 +7,7 @@ power at most, never validity. The number of predictions does not depend on the 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal, Side
 from sfit._features import Features
+from sfit.exceptions import ModelError
 from sfit.models import ModelView
 from sfit.restrict._direct import Memory, predict_directly
 from sfit.restrict._prediction import Prediction, Restricted
@@ -79,11 +81,17 @@ def make_tables(
     of_one: dict[Reveal, tuple[int, Array]] = {}
     for side in sides:
         columns = features.shown(side.shown)
-        if len(columns) == 1 and (rows := _knots(tile, columns[0], ONE_COLUMN)) is not None:
-            of_one[side] = columns[0], rows
-        elif len(columns) == 2 and (surface := _surface(view, features, tile, side)) is not None:
-            tables[side] = surface
-    return tables | _curves(view, features, tile, of_one)
+        if len(columns) == 1:
+            rows = _knots(features, tile, columns[0], ONE_COLUMN)
+            if rows is not None:
+                of_one[side] = columns[0], rows
+        elif len(columns) == 2:
+            with suppress(ModelError):  # the direct route names the failing row
+                surface = _surface(view, features, tile, side)
+                tables |= {} if surface is None else {side: surface}
+    with suppress(ModelError):
+        tables |= _curves(view, features, tile, of_one)
+    return tables
 
 
 def _curves(
@@ -114,7 +122,7 @@ def _curves(
 def _surface(view: ModelView, features: Features, tile: Tile, side: Reveal) -> Surface | None:
     """The table of two columns; None if one is not numeric, lacks values or has only one."""
     first, second = features.shown(side.shown)
-    rows = [_knots(tile, column, TWO_COLUMNS) for column in (first, second)]
+    rows = [_knots(features, tile, column, TWO_COLUMNS) for column in (first, second)]
     if rows[0] is None or rows[1] is None or features.missing.intersection((first, second)):
         return None
     n, m = len(rows[0]), len(rows[1])
@@ -134,11 +142,12 @@ def _small_tile(tile: Tile, picked: dict[int, Array]) -> Tile:
     return Tile(0, mixed_rows(tile.X, picked), tile.y[some], None, some)
 
 
-def _knots(tile: Tile, column: int, most: int) -> Array | None:
+def _knots(features: Features, tile: Tile, column: int, most: int) -> Array | None:
     """Rows of a tile whose values are the knots, by rising value; None if the column has no table.
 
-    These are all distinct values if they are few, else the values of evenly spaced ranks. The last
-    row is one whose value is missing, if there is one.
+    These are all distinct values if they are few. Else they are the values of evenly spaced ranks
+    and, where many rows share a value, evenly spaced distinct values as well. The last row is one
+    whose value is missing, if the column has such rows.
     """
     if column_numbers(tile.X, column) is None:
         return None
@@ -150,12 +159,21 @@ def _knots(tile: Tile, column: int, most: int) -> Array | None:
     ordered = x[order]
     first = order[np.append(True, ordered[1:] != ordered[:-1])]
     if len(first) > most:
-        ranks = np.linspace(0, len(order) - 1, most).round().astype(np.intp)
-        picked = order[ranks]
-        values = x[picked]
-        first = picked[np.append(True, values[1:] != values[:-1])]
+        place = np.cumsum(np.append(0, ordered[1:] != ordered[:-1]))
+        places = np.unique(place[_spaced(len(order), most)])
+        # Ranks that meet one value leave knots over.
+        others = np.setdiff1d(np.arange(len(first)), places)
+        free = most - len(places)
+        first = first[np.sort(np.append(places, others[_spaced(len(others), free)]))]
     missing = np.flatnonzero(np.isnan(x))[:1]
+    if column in features.missing and not len(missing):
+        return None
     return np.concatenate([first, missing])
+
+
+def _spaced(n: int, most: int) -> Array:
+    """At most so many of n positions, evenly spaced, with both ends."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
 
 
 def _numbers(tile: Tile, column: int) -> Array:

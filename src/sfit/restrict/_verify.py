@@ -106,23 +106,28 @@ def not_reproduced(
     functions: Mapping[Side, Restricted],
     tile: Tile,
     precision: Precision,
-) -> set[Contrast]:
+) -> dict[Contrast, bool]:
     """The contrasts of a network whose route is not close enough to the model.
+
+    True: its error is more than rounding. False: it is rounding, but too many rows are so close to
+    the threshold that it could decide about them.
 
     A route computes the network in different steps. A polyline is also compared at the reference
     and at the ends of the column, where units may bend that no other row reaches.
     """
-    failed: set[Contrast] = set()
+    failed: dict[Contrast, bool] = {}
     for arithmetic in ("polyline", "update"):
         some = [
             c for c in contrasts if isinstance(c.full, Reveal) and c.full.arithmetic == arithmetic
         ]
         if some:
             ends = arithmetic == "polyline"
-            wrong = _wrong(
+            wrong, close = _wrong(
                 view, features, network, some, functions, tile, precision, with_ends=ends
             )
-            failed.update(c for c, is_wrong in zip(some, wrong.tolist(), strict=True) if is_wrong)
+            for contrast, is_wrong, is_close in zip(some, wrong, close, strict=True):
+                if is_wrong or is_close:
+                    failed[contrast] = bool(is_wrong)
     return failed
 
 
@@ -136,8 +141,8 @@ def _wrong(
     precision: Precision,
     *,
     with_ends: bool,
-) -> Array:
-    """For each contrast, whether the route is too far from the model."""
+) -> tuple[Array, Array]:
+    """For each contrast, whether the error is more than rounding, and whether rounding decides."""
     sample = _sample(features, tile, with_ends=with_ends)
     sides = list(dict.fromkeys(side for c in contrasts for side in _sides(c)))
     number = {side: k for k, side in enumerate(sides)}
@@ -147,10 +152,10 @@ def _wrong(
     answers = dict(predict_directly(view, features, sample, checked, Memory()))
     theirs = _stacked([answers[side].by_row() for side in checked])
     if ours.shape[1:] != theirs.shape[1:]:
-        return np.ones(len(contrasts), dtype=bool)
+        return np.ones(len(contrasts), dtype=bool), np.ones(len(contrasts), dtype=bool)
     which = np.array([number[side] for side in checked])
     if len(checked) < len(sides) and not _agrees(view, features, network, sides, tile, precision):
-        return np.ones(len(contrasts), dtype=bool)
+        return np.ones(len(contrasts), dtype=bool), np.ones(len(contrasts), dtype=bool)
     gaps = np.abs(ours[which] - theirs)
     # The error of an unchecked side is taken as the largest of the checked ones.
     errors: Array = np.broadcast_to(gaps.max(axis=0), ours.shape).copy()
@@ -174,14 +179,15 @@ def _wrong(
     bases = {
         side: _stacked([functions[side](rows).by_row()])[0] for side in {c.base for c in contrasts}
     }
+    close = np.zeros(len(contrasts), dtype=bool)
     for k in np.flatnonzero(~wrong).tolist():
         function = functions[contrasts[k].full]
         coarse = function.rounding() if isinstance(function, Polyline | MeanOfPolylines) else 0.0
         [revealed] = _stacked([function(rows).by_row()])
-        wrong[k] = precision.flips(
+        close[k] = precision.flips(
             bases[contrasts[k].base], revealed, drift[k] + coarse, error[k] + coarse
         )
-    return np.asarray(wrong)
+    return np.asarray(wrong), close
 
 
 def _mean(errors: Array, moves: Array) -> Array:

@@ -39,8 +39,6 @@ class Block:
     """Columns and values from the folder names (hive partitions)."""
     identity: FileIdentity | None = None
     """The identity of the file when it was opened."""
-    stamp: str = ""
-    """A text that changes when the file does, and is the same in every process."""
 
 
 @dataclass(frozen=True)
@@ -118,10 +116,12 @@ class ParquetStore:
     def fingerprint(self) -> str:
         """A digest of the names, sizes, times and footers of the files, and of the row groups."""
         digest = blake2b(digest_size=16)
-        for block in self.blocks:
-            name = Path(block.path).name
-            identity = (name, block.row_group, block.n_rows, block.keys, block.stamp)
-            digest.update(repr(identity).encode())
+        for path, of_file in groupby(self.blocks, key=lambda block: block.path):
+            blocks = list(of_file)
+            stamp = _stamp(blocks[0])
+            for block in blocks:
+                identity = (Path(path).name, block.row_group, block.n_rows, block.keys, stamp)
+                digest.update(repr(identity).encode())
         return digest.hexdigest()
 
 
@@ -296,7 +296,6 @@ def _blocks(dataset: Any) -> tuple[Block, ...]:
             identity = identify(filesystem, path)
             groups = [(group.id, group.num_rows) for group in fragment.row_groups]
             schema = fragment.physical_schema
-            stamp = f"{identity.size} {identity.mtime_ns or _digest_of(fragment)} {identity.footer}"
             with filesystem.open_input_file(path) as file:
                 fresh = pq.ParquetFile(file).metadata.equals(fragment.metadata)
         except (OSError, pa.ArrowException) as error:
@@ -315,7 +314,6 @@ def _blocks(dataset: Any) -> tuple[Block, ...]:
                 n_rows=n_rows,
                 keys=keys,
                 identity=identity,
-                stamp=stamp,
             )
             for number, n_rows in groups
             if n_rows
@@ -325,9 +323,17 @@ def _blocks(dataset: Any) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _digest_of(fragment: Any) -> str:
-    """A digest of the content, for filesystems without modification times."""
-    with fragment.filesystem.open_input_stream(fragment.path) as file:
+def _stamp(block: Block) -> str:
+    """A text that changes when the file does, and is the same in every process."""
+    opened = block.identity
+    if opened is None:
+        return ""
+    return f"{opened.size} {opened.mtime_ns or _content_digest(block)} {opened.footer}"
+
+
+def _content_digest(block: Block) -> str:
+    """A digest of the file's content, for filesystems without modification times."""
+    with block.filesystem.open_input_stream(block.path) as file:
         digest = blake2b(digest_size=16)
         while chunk := file.read(1 << 22):
             digest.update(chunk)

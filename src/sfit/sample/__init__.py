@@ -45,7 +45,12 @@ from sfit.sample._prepared import (
     StoredSource,
     prepare_rows,
 )
-from sfit.sample._reference import check_reference, has_no_names, with_reference
+from sfit.sample._reference import (
+    check_reference,
+    has_no_names,
+    takes_own_values,
+    with_reference,
+)
 
 Array = npt.NDArray[Any]
 
@@ -120,7 +125,7 @@ class Sample:
                 "features may go undetected. Let the model predict each row independently, without "
                 "means or ranks over the batch."
             )
-        if not isinstance(structure, Trees):
+        if noise > 0:
             noise = max(noise, 2 * unit * cancelled_size(self.view, self.features))
         return Evaluation(
             rows=self.rows,
@@ -186,7 +191,8 @@ def prepare(
         by_class=by_class,
         of_counts=chosen.of_counts,
     )
-    tested = masked_features(rows, owners, revealed, isinstance(reference, str))
+    own = takes_own_values(reference, select_columns(table, positions))
+    tested = masked_features(rows, owners, revealed, own)
     return Sample(
         view=rows.view,
         rows=rows.rows,

@@ -70,6 +70,18 @@ def check_reference(reference: Any, labels: Sequence[str]) -> None:
         raise DataError(f"reference is a data set without rows, of shape {tuple(shape)}.")
 
 
+def takes_own_values(reference: Any, table: Table) -> bool:
+    """Whether some reference values are computed from the rows under test."""
+    if isinstance(reference, str):
+        return True
+    if isinstance(reference, Mapping):
+        return len(reference) < table.shape[1]
+    # A number has no meaning for a column of words, which uses its mode.
+    return _is_scalar(reference) and any(
+        column_numbers(table, position) is None for position in range(table.shape[1])
+    )
+
+
 def has_no_names(reference: Any, labels: Sequence[str]) -> bool:
     """Whether the values of a reference are identified by position only."""
     if isinstance(reference, Average):
@@ -285,10 +297,13 @@ def with_reference(
 
 def _numbers(table: Table, name: str, values: Sequence[Any]) -> Any:
     """A numeric column that holds `values`, of the table's dtype if they fit."""
-    numbers, dtype = [_as_float(value, name) for value in values], table.schema[name]
     if holds_any(name, table):
+        for value in values:
+            if np.ndim(value) or not pd.isna(value):
+                _as_float(value, name)  # refuses what is no number
         # An object column stays one: a model may treat None and NaN differently.
         return nw.from_native(pd.Series(values, name=name, dtype=object), series_only=True)
+    numbers, dtype = [_as_float(value, name) for value in values], table.schema[name]
     if dtype == nw.Float32:
         numbers = [float(np.float32(number)) for number in numbers]
     whole = dtype.is_integer() and all(n.is_integer() and _fits(n, dtype) for n in numbers)
