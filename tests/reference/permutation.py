@@ -125,14 +125,6 @@ def rise_se(matrices: Sequence[Matrix]) -> float:
     return math.sqrt(math.fsum(within_tiles)) / n
 
 
-def rise_se_between(matrices: Sequence[Matrix]) -> float:
-    """For tiles of few rows: from how far the total rise of each tile lies from its share of the whole."""
-    n, n_tiles = sum(len(matrix) for matrix in matrices), len(matrices)
-    whole = rise(matrices)
-    apart = [len(matrix) * (_rise_of_tile(matrix) - whole) for matrix in matrices]
-    return math.sqrt(math.fsum(d * d for d in apart) * n_tiles / (n_tiles - 1)) / n
-
-
 def class_rise(matrix: Matrix, y: Sequence[int], k: int) -> float:
     """Rise of ``by="class"``: outcomes a of class k, predictions b of any other row."""
     n, own = len(matrix), [i for i, label in enumerate(y) if label == k]
@@ -151,12 +143,6 @@ def p_value(observed: float, permuted: Sequence[float], tolerance: float = 0.0) 
 def p_of_group(observed: float, sums: Sequence[float], tolerance: float = 0.0) -> float:
     """#{T_b <= T} / size: the sums are those of a whole group, the identity among them."""
     return sum(t <= observed + tolerance for t in sums) / len(sums)
-
-
-def n_rematchings(outcomes: Sequence[Any]) -> int:
-    """Number of distinct re-matchings of free permutations: equal outcomes are interchangeable."""
-    repeats = [math.factorial(outcomes.count(value)) for value in set(outcomes)]
-    return math.factorial(len(outcomes)) // math.prod(repeats)
 
 
 def z_score(observed: float, permuted: Sequence[float]) -> float:

@@ -239,21 +239,3 @@ def test_the_scores_of_one_of_two_classes_are_those_of_the_other():
     both = [slow.auto([slow.class_scores(BINARY, q, k)], identity)[1] for k in (0, 1)]
     assert both[0] == pytest.approx(both[1])
     assert both[1] == pytest.approx(slow.auto([slow.classification_scores(BINARY, q)], identity)[1])
-
-
-# ------------------------------------------------------------------------ few rows, few re-matchings
-
-
-def test_distinct_rematchings_are_those_that_can_be_told_apart():
-    """By listing them."""
-    for outcomes in ([0, 0, 1], [0, 1, 2, 2, 2], [1, 1, 1], [1, 2, 3, 4]):
-        listed = {tuple(outcomes[i] for i in one) for one in slow.every_permutation(len(outcomes))}
-        assert slow.n_rematchings(outcomes) == len(listed)
-
-
-def test_equal_tiles_have_no_spread_between_them():
-    """And two tiles differ by their rises: half of the distance, by hand."""
-    first, second = [[1.0, 5.0], [3.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]]
-    assert slow.rise_se_between([first, first]) == 0
-    # Rises 2.5 and 1, mean 1.75: each tile is 2 x 0.75 away; sqrt(2 x 1.5^2 x 2) / 4.
-    assert slow.rise_se_between([first, second]) == pytest.approx(0.75)
