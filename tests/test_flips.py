@@ -10,7 +10,8 @@ def test_flipped_bits(kind, count):
     ended, faults = flips.tried(kind, count, seed=0)
     assert not faults
     assert sum(sum(counts.values()) for counts in ended.values()) > 0.9 * count
-    assert sum(counts["refused"] for counts in ended.values())  # or nothing was damaged
+    # SQLite itself drops a damaged end of its log, so there the answer is mostly the same.
+    assert kind == "wal" or sum(counts["refused"] for counts in ended.values())
 
 
 @pytest.mark.long

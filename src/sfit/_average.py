@@ -47,8 +47,8 @@ class Average:
     >>> result = sfit.feature_significance(
     ...     sfit.simulate.interactions_mean, X[1000:], y[1000:], reference=average, random_state=0
     ... )
-    >>> result.selected
-    ('X1', 'X3')
+    >>> result.settings.reference
+    'average of 50 rows of the given data'
     >>> result.settings.reference
     'average of 50 rows of the given data'
     """

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 from scipy.stats import rankdata
 from scipy.stats import t as student
 
@@ -45,9 +44,6 @@ TIE = 1e-10
 
 ROUNDING = 1e-10
 """A standard deviation below this share of the mean is rounding, not spread."""
-
-FEW_ROWS = 30
-"""If tiles hold fewer rows on average, the interval of the rise compares tiles, not rows."""
 
 SORTED_SHARE = 0.9
 """If less of the variance lies within tiles, the rows are sorted and the test loses power."""
@@ -132,8 +128,7 @@ class PermutationTally(NamedTuple):
     rise: Array
     """Numbers of rows, total and spread of the rise (`Rise`), added up."""
     moments: Array
-    """Per tile: number of rows, mean and sum of squares of the outcome and of the prediction, then
-    rows and total of the rise."""
+    """Per tile: number of rows, then mean and sum of squares of the outcome and the prediction."""
     log_group: float
     """Logarithm of the number of distinct re-matchings."""
 
@@ -282,8 +277,7 @@ class PermutationStatistic:
         """The p-value, the rise and its interval."""
         effects = conclude(seen.effects)
         size = seen.sums.shape[1]
-        fewest = exp(-min(seen.log_group, 700.0))
-        resolution = max(1 / size, fewest)
+        resolution = max(1 / size, exp(-min(seen.log_group, 700.0)))
         share = _share_within(seen.moments)
         is_constant = bool((seen.moments[:, 2] == 0).all() and np.ptp(seen.moments[:, 1]) == 0)
         varies = seen.variance > 0
@@ -303,12 +297,11 @@ class PermutationStatistic:
         copies = statistic[1:]
         n_reached = int(np.count_nonzero(copies >= observed - TIE))
         spread = float(copies.std(ddof=1)) if size > 2 else 0.0
-        low, centre, high = _interval(Rise(*seen.rise.tolist()), seen.moments, self.alpha)
+        low, centre, high = _interval(Rise(*seen.rise.tolist()), self.alpha)
         return PermutationEvidence(
             n=n,
             effects=effects,
-            # Of few distinct re-matchings, random draws may miss some that reach the statistic.
-            p_value=max((1 + n_reached) / size, fewest),
+            p_value=(1 + n_reached) / size,
             rise=centre,
             ci_low=low,
             ci_high=high,
@@ -417,7 +410,7 @@ class PermutationStatistic:
             effects = EffectTally(n_rows, n_moved, n_better, n_worse, losses)
             sums = floats.take(n_components * size).reshape(n_components, size)
             variance, total = floats.take(n_components), floats.take(4)
-            moments = floats.take(7 * n_tiles).reshape(-1, 7)
+            moments = floats.take(5 * n_tiles).reshape(-1, 5)
             [log_group] = floats.take(1).tolist()
             tallies.append(PermutationTally(effects, sums, variance, total, moments, log_group))
         integers.finish()
@@ -445,15 +438,6 @@ class _Part:
         if self.of_class is None or not self.of_class.any():
             return 1
         return int(self.y[self.of_class][0])
-
-    @cached_property
-    def log_group(self) -> float:
-        """Logarithm of the number of distinct re-matchings: equal outcomes are interchangeable."""
-        if not self.rematchings.free or self.y.ndim > 1:
-            return self.rematchings.log_group
-        outcomes = self.y if self.of_class is None else self.of_class
-        _, counts = np.unique(outcomes, return_counts=True)
-        return self.rematchings.log_group - float(gammaln(counts + 1).sum())
 
     @property
     def together(self) -> int:
@@ -512,7 +496,7 @@ class _Part:
         none = np.zeros((n_components, size))
         is_ignored = len(g) < 2 or bool((g == g[0]).all()) or one.is_ignored()
         moments = _moments(self.y, np.broadcast_to(g[:1], g.shape) if is_ignored else g)
-        log_group = self.log_group
+        log_group = self.rematchings.log_group
         tally = PermutationTally(effects, none, none[:, 0], np.zeros(4), moments, log_group)
         if len(g) < 2:
             return tally, None
@@ -522,8 +506,8 @@ class _Part:
             if key not in self.of_constants:
                 constant = np.broadcast_to(g[0], g.shape)
                 self.of_constants[key] = self.rise(constant)._replace(total=0.0)
-            return _with_rise(tally, self.of_constants[key]), None
-        tally = _with_rise(tally, self.rise(g))
+            return tally._replace(rise=np.array(self.of_constants[key])), None
+        tally = tally._replace(rise=np.array(self.rise(g)))
         if self.statistic.statistic == "loss" and not self.is_product:
             sums = self.loss_sums(g)
             variance = np.square(sums).mean()
@@ -603,14 +587,7 @@ def _moments(y: Array, g: Array) -> Array:
     for values in (columns(y)[:, 0], columns(g)[:, -1]):
         mean = float(values.mean()) if len(values) else 0.0
         moments += [mean, float(np.square(values - mean).sum())]
-    return np.array([[*moments, 0.0, 0.0]])
-
-
-def _with_rise(tally: PermutationTally, of_tile: Rise) -> PermutationTally:
-    """The tally of one tile with its rise."""
-    moments = tally.moments.copy()
-    moments[0, 5:] = of_tile.n, of_tile.total
-    return tally._replace(rise=np.array(of_tile), moments=moments)
+    return np.array([moments])
 
 
 def _share_within(moments: Array) -> float:
@@ -631,19 +608,11 @@ def _share_within(moments: Array) -> float:
     return min(shares)
 
 
-def _interval(added: Rise, moments: Array, alpha: float) -> tuple[float, float, float]:
+def _interval(added: Rise, alpha: float) -> tuple[float, float, float]:
     """The rise and its asymptotic interval: lower end, estimate, upper end."""
     if added.n == 0:
         return 0.0, 0.0, 0.0
     centre = added.total / added.n
-    if added.n == 1:
-        return -np.inf, centre, np.inf
-    se, freedom = sqrt(added.spread) / added.n_rows, added.n - 1
-    n, totals = moments[:, 5:].T
-    n_tiles = int(np.count_nonzero(n))
-    if n_tiles > 1 and n.sum() < FEW_ROWS * n_tiles:
-        # Few rows of a tile share most of their pairs: compare the tiles instead.
-        apart = float(np.square(totals - centre * n).sum())
-        se, freedom = sqrt(apart * n_tiles / (n_tiles - 1)) / added.n, n_tiles - 1
-    half = float(student.isf(alpha / 2, freedom)) * se
+    se = sqrt(added.spread) / added.n_rows
+    half = float(student.isf(alpha / 2, max(added.n_rows - 1, 1))) * se
     return centre - half, centre, centre + half

@@ -6,7 +6,6 @@ the mean of L_aa. It is zero if predictions and outcomes are independent.
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,9 +57,7 @@ def rise(loss: Loss, y: Array, g: Array, rng: np.random.Generator, of: Array | N
         contributions = of_outcome + of_prediction - own
         return Rise(n, float(gaps.sum()), n_rows, n_rows * _variance(contributions))
     total = float(gaps[of].sum())
-    # The mean is taken from the same few rows: n / (n - 1) corrects their variance.
-    scale = n_rows / n * sqrt(n / (n - 1)) if n > 1 else 0.0
-    contributions = of_prediction + np.where(of, (gaps - total / n) * scale, 0.0)
+    contributions = of_prediction + np.where(of, (gaps - total / n) * (n_rows / n), 0.0)
     return Rise(n, total, n_rows, n_rows * _variance(contributions))
 
 

@@ -191,7 +191,7 @@ def prepare(
         by_class=by_class,
         of_counts=chosen.of_counts,
     )
-    own = takes_own_values(reference, select_columns(table, positions))
+    own = takes_own_values(reference, len(labels))
     tested = masked_features(rows, owners, revealed, own)
     return Sample(
         view=rows.view,
