@@ -49,7 +49,7 @@ class Settings:
     fit_rows: int = 400
     fit_repeats: int = 24
     splits: dict[str, int] = field(
-        default_factory=lambda: dict(zip(fits.DATA, (10, 10, 10, 4, 6), strict=True))
+        default_factory=lambda: dict(zip(fits.DATA, (10, 10, 10, 4, 20), strict=True))
     )
     """Of the real data sets."""
     loss_rows: int = 400
@@ -68,7 +68,7 @@ FAST = Settings(
     null_repeats={200: 3},
     fit_rows=100,
     fit_repeats=1,
-    splits=dict.fromkeys(tuple(fits.DATA)[:3], 1),
+    splits={"diabetes, forest": 1},
     n_jobs=1,
 )
 
