@@ -460,6 +460,7 @@ def test_a_selector(boosted):
 
 def test_a_display(boosted):
     """The differences of the rows are those of the test."""
+    pytest.importorskip("matplotlib")
     average = sfit.Average(numbers(0, 1_500)[0], n_rows=5)
     result = boosted.test(reference=average, random_state=3, max_order=1, beta=0.01)
     display = DeltaDisplay.from_model(
@@ -737,6 +738,8 @@ def test_a_number_of_rows_that_makes_no_sense(n_rows):
 )
 def test_data_that_cannot_be_averaged(boosted, data, error, text):
     """Each error names the argument, before the model predicts anything."""
+    if isinstance(data, str):
+        pytest.importorskip("pyarrow")
     asked = []
 
     def model(Z):
