@@ -1,4 +1,4 @@
-"""What the permutation test costs: time beyond the sign test, memory out of core, and tables.
+"""The cost of the permutation test: time beyond the sign test, memory out of core, and tables.
 
     make permutation                        # writes benchmarks/PERMUTATION.md, in some minutes
     python benchmarks/permutation.py --fast --page build/PERMUTATION.md
@@ -237,7 +237,7 @@ def power_lost(repeats: int, n: int = 400) -> list[str]:
         rates = []
         for fast in (False, True):
             hits = []
-            # Parts share one table, so every repetition gets a call of its own.
+            # Parts share one table, so every repetition gets a separate call.
             for repetition in range(repeats):
                 rows = by == repetition
                 result = sfit.feature_significance(

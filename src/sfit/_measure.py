@@ -249,7 +249,7 @@ def _tallies(
 
 
 def _scored(evaluation: Evaluation, tile: Tile, asks: Sequence[Ask]) -> Iterator[Scored]:
-    """What each question sees of a tile, one side at a time; all questions share one base."""
+    """The view of a tile for each question, one side at a time; all questions share one base."""
     signed = not evaluation.nonnegative and all(q.contrast.beta == 0 for q, _ in asks)
     prediction = evaluation.predictions.one(tile, asks[0].routed.base)
     base = Base(evaluation, tile, prediction, signed)

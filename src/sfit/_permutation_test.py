@@ -135,7 +135,7 @@ class PermutationTally(NamedTuple):
 
 @dataclass(frozen=True)
 class PermutationEvidence(Evidence):
-    """What the permutation test reports of a contrast."""
+    """The figures that the permutation test reports about a contrast."""
 
     p_value: float
     rise: float

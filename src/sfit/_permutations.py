@@ -121,7 +121,7 @@ class ProductSums:
     """Sums over re-matchings of the products of outcome scores and prediction scores.
 
     Scores are centred and have shape (m, d): a product is a sum over d columns. A statistic may
-    have several components, each with scores of its own.
+    have several components, each with separate scores.
     """
 
     rematchings: Rematchings
