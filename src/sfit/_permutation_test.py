@@ -7,29 +7,28 @@ per re-matching; added up over the tiles, they give the statistic and its permut
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, exp, fsum, sqrt
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 from scipy.stats import t as student
 
 from sfit import _packed
 from sfit._arguments import check_choice, check_whole
-from sfit._bilinear import PRODUCTS, columns, indicators, log_probabilities
 from sfit._contrast import Contrast, Evidence, Question
 from sfit._diagnostics import unreachable
-from sfit._effects import EffectTally, conclude, describe
+from sfit._effects import EffectTally, conclude
 from sfit._effects import merge as merge_effects
 from sfit._losses import Loss
 from sfit._multiplicity import smallest_threshold
-from sfit._permutations import FREE_ROWS, TERMS_TOGETHER, ProductSums, Rematchings
-from sfit._rise import SAMPLED_SHIFTS, Rise, is_sampled, loss_of_any_pair, rise
+from sfit._permutations import FREE_ROWS, Rematchings
+from sfit._rise import SAMPLED_SHIFTS, Rise, is_sampled
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
 from sfit._statistic import Scored, consecutive_rounds
+from sfit._tile_part import PermutationTally, TilePart
 from sfit.exceptions import ArgumentError, DataError
 
 Array = npt.NDArray[Any]
@@ -117,22 +116,6 @@ class PermutationTest:
         return {"n_permutations": self.n_permutations, "statistic": self.statistic}
 
 
-class PermutationTally(NamedTuple):
-    """Sums of some tiles."""
-
-    effects: EffectTally
-    sums: Array
-    """For each component and re-matching, the sum of products; the first is the observed one."""
-    variance: Array
-    """For each component, the variance of its sum over all re-matchings."""
-    rise: Array
-    """Numbers of rows, total and spread of the rise (`Rise`), added up."""
-    moments: Array
-    """Per tile: number of rows, then mean and sum of squares of the outcome and the prediction."""
-    log_group: float
-    """Logarithm of the number of distinct re-matchings."""
-
-
 @dataclass(frozen=True)
 class PermutationEvidence(Evidence):
     """The figures that the permutation test reports about a contrast."""
@@ -213,7 +196,7 @@ class PermutationStatistic:
     def tally(self, scored: Iterable[Scored], focus: Sequence[None]) -> dict[int, Any]:
         """Re-match the rows of one tile, for each position among the questions."""
         tallies: dict[int, PermutationTally] = {}
-        of_part: dict[int, _Part] = {}
+        of_part: dict[int, TilePart] = {}
         waiting: dict[int, list[tuple[int, PermutationTally, list[Array]]]] = {}
 
         def finish(part: int) -> None:
@@ -239,7 +222,7 @@ class PermutationStatistic:
             finish(part)
         return tallies
 
-    def _part(self, one: Scored) -> _Part:
+    def _part(self, one: Scored) -> TilePart:
         """The rows of a part that are re-matched, and how."""
         rows = None if self.by_class else one.rows
         of_class = one.rows if self.by_class else None
@@ -250,7 +233,16 @@ class PermutationStatistic:
             free=(self.n_rows if self.by_class else one.question.n) <= FREE_ROWS,
             key=(self.seed, one.tile, 0 if self.by_class else one.question.part),
         )
-        return _Part(self, y, rows, of_class, rematchings)
+        return TilePart(
+            self.loss,
+            self.statistic,
+            self.n_classes,
+            self.n_outputs,
+            y,
+            rows,
+            of_class,
+            rematchings,
+        )
 
     def merge(
         self, question: Question, tallies: Sequence[PermutationTally], focus: None
@@ -418,153 +410,6 @@ class PermutationStatistic:
         return tallies
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The rows of one part in one tile, and everything that its questions share."""
-
-    statistic: PermutationStatistic
-    y: Array
-    rows: Array | None
-    """The rows that are re-matched, as a mask of the tile; None: all."""
-    of_class: Array | None
-    """If the parts are classes, the rows of this class."""
-    rematchings: Rematchings
-    of_constants: dict[bytes, Rise] = field(default_factory=dict)
-    """The rise of predictions that are all equal."""
-
-    @property
-    def number(self) -> int:
-        """The class; 1 if the parts are not classes. Without rows of the class any number does."""
-        if self.of_class is None or not self.of_class.any():
-            return 1
-        return int(self.y[self.of_class][0])
-
-    @property
-    def together(self) -> int:
-        """Number of terms whose sums are computed together."""
-        return TERMS_TOGETHER if self.rematchings.free else 1
-
-    @cached_property
-    def products(self) -> ProductSums:
-        """Sums of products with the outcome scores of this part."""
-        return ProductSums(self.rematchings, [_centred(scores) for scores in self.outcome_scores])
-
-    @cached_property
-    def outcome_scores(self) -> list[Array]:
-        """The outcome scores of each component."""
-        statistic, y = self.statistic, self.y
-        if statistic.statistic == "loss":
-            n_columns = statistic.n_classes or statistic.n_outputs
-            _, u = PRODUCTS[statistic.loss.name].outcome(y, n_columns)
-            if self.of_class is None:
-                return [u]
-            # Summed over a class, b(g) depends on the re-matching: it counts as one more product.
-            mask = self.of_class[:, None]
-            return [np.concatenate([u * mask, -1.0 * mask], axis=1)]
-        if not statistic.n_classes:
-            ranks = rankdata(y) / (len(y) + 1)
-            return [columns(y), ranks[:, None]]
-        if self.of_class is not None:
-            return [columns(self.of_class)] * 2
-        if statistic.n_classes == 2:
-            return [columns(y)] * 2
-        return [indicators(y, statistic.n_classes)] * 2
-
-    def prediction_scores(self, g: Array) -> list[Array]:
-        """The prediction scores of each component."""
-        statistic = self.statistic
-        if statistic.statistic == "loss":
-            b, v = PRODUCTS[statistic.loss.name].prediction(g)
-            return [v if self.of_class is None else np.concatenate([v, b[:, None]], axis=1)]
-        if not statistic.n_classes:
-            return [columns(g)] * 2
-        logs, g = log_probabilities(g), np.asarray(g, dtype=np.float64)
-        if statistic.n_classes == 2:
-            odds = logs[:, self.number] - logs[:, 1 - self.number]
-            return [odds[:, None], g[:, self.number, None]]
-        if self.of_class is not None:
-            return [logs[:, self.number, None], g[:, self.number, None]]
-        return [logs, g]
-
-    def tally(self, one: Scored) -> tuple[PermutationTally, list[Array] | None]:
-        """The tally of a question, and the scores from which its sums are still to be computed."""
-        effects = describe(one.losses)
-        g = one.full.by_row()
-        g = g if self.rows is None else g[self.rows]
-        size = self.rematchings.size
-        n_components = 1 if self.statistic.statistic == "loss" else 2
-        none = np.zeros((n_components, size))
-        is_ignored = len(g) < 2 or bool((g == g[0]).all()) or one.is_ignored()
-        moments = _moments(self.y, np.broadcast_to(g[:1], g.shape) if is_ignored else g)
-        log_group = self.rematchings.log_group
-        tally = PermutationTally(effects, none, none[:, 0], np.zeros(4), moments, log_group)
-        if len(g) < 2:
-            return tally, None
-        if is_ignored:
-            # Nothing to re-match. All features that the model ignores share these figures.
-            key = g[0].tobytes()
-            if key not in self.of_constants:
-                constant = np.broadcast_to(g[0], g.shape)
-                self.of_constants[key] = self.rise(constant)._replace(total=0.0)
-            return tally._replace(rise=np.array(self.of_constants[key])), None
-        tally = tally._replace(rise=np.array(self.rise(g)))
-        if self.statistic.statistic == "loss" and not self.is_product:
-            sums = self.loss_sums(g)
-            variance = np.square(sums).mean()
-            # A square that vanishes though the sums differ must not pass for "no spread".
-            variance = np.nan if variance == 0 and sums.any() else variance
-            return tally._replace(sums=sums[None], variance=np.array([variance])), None
-        scores = _by_identity(self.prediction_scores(g), _centred)
-        variance = [_variance(u, v) for u, v in zip(self.products.outcomes, scores, strict=True)]
-        return tally._replace(variance=np.array(variance)), scores
-
-    @property
-    def is_product(self) -> bool:
-        """Whether the loss is a sum of products."""
-        return self.statistic.loss.task is not None and self.statistic.loss.name in PRODUCTS
-
-    def rise(self, g: Array) -> Rise:
-        """The rise of the rows of the part."""
-        rng = np.random.default_rng([*self.rematchings.key, 2])
-        order, y = self._sorted
-        of = None if self.of_class is None else self.of_class[order]
-        return rise(self.statistic.loss, y, g[order], rng, of)
-
-    @cached_property
-    def _sorted(self) -> tuple[Array, Array]:
-        """The rows by rising outcome, which saves sorting outcomes for every set."""
-        order = np.argsort(self.y, kind="stable") if self.y.ndim == 1 else np.arange(len(self.y))
-        return order, self.y[order]
-
-    def loss_sums(self, g: Array) -> Array:
-        """Minus the sum of the losses for each re-matching; large is good, as for products."""
-        loss = self.statistic.loss
-        sums = []
-        for met in self.rematchings.outcomes():
-            for outcomes in met:
-                losses = loss_of_any_pair(loss, self.y[outcomes], g)
-                if self.of_class is not None:
-                    losses = losses[self.of_class[outcomes]]
-                sums.append(-losses.sum())
-        total = np.array(sums)
-        # Equal losses in another order have the same sum but for rounding.
-        same = np.abs(total - total[0]) <= 1e-12 * abs(total[0])
-        return np.where(same, total[0], total) - total[0]
-
-
-def _centred(scores: Array) -> Array:
-    return scores - scores.mean(axis=0)
-
-
-def _variance(u: Array, v: Array) -> float:
-    """Variance over all permutations of the sum of products of centred scores."""
-    of_outcomes, of_predictions = (np.square(scores).sum(axis=0) for scores in (u, v))
-    variance = float((of_outcomes * of_predictions).sum() / (len(u) - 1))
-    # A product that vanishes though neither factor does must not pass for "no spread".
-    vanishes = variance == 0 and (u.any(axis=0) & v.any(axis=0)).any()
-    return np.nan if vanishes else variance
-
-
 def _check_unit(tally: PermutationTally) -> None:
     """Refuse numbers whose squares a float cannot hold: the p-value would be wrong."""
     if not (np.isfinite(tally.variance).all() and np.isfinite(tally.rise).all()):
@@ -573,21 +418,6 @@ def _check_unit(tally: PermutationTally) -> None:
             "squares of their distances from the mean. Express y, and the model's predictions, in "
             "another unit."
         )
-
-
-def _by_identity(arrays: Sequence[Array], change: Any) -> list[Array]:
-    """Change arrays; those that are one object stay one object."""
-    changed = {id(array): change(array) for array in arrays}
-    return [changed[id(array)] for array in arrays]
-
-
-def _moments(y: Array, g: Array) -> Array:
-    """Number of rows, then mean and sum of squares of the first outcome and prediction column."""
-    moments: list[float] = [len(y)]
-    for values in (columns(y)[:, 0], columns(g)[:, -1]):
-        mean = float(values.mean()) if len(values) else 0.0
-        moments += [mean, float(np.square(values - mean).sum())]
-    return np.array([moments])
 
 
 def _share_within(moments: Array) -> float:
