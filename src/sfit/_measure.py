@@ -263,4 +263,6 @@ def _scored(evaluation: Evaluation, tile: Tile, asks: Sequence[Ask]) -> Iterator
             rows = None if tile.part is None else tile.part == part
             question = asks[position].question
             ignored = partial(base.is_same, full)
-            yield Scored(position, question, losses, tile.y, full, rows, tile.index, ignored)
+            yield Scored(
+                position, question, losses, tile.y, full, rows, tile.index, ignored, tile.cluster
+            )

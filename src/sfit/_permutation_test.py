@@ -27,16 +27,13 @@ from sfit._multiplicity import smallest_threshold
 from sfit._permutations import FREE_ROWS, Rematchings
 from sfit._rise import SAMPLED_SHIFTS, Rise, is_sampled
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
-from sfit._statistic import Scored, consecutive_rounds
+from sfit._statistic import RUNS_TOGETHER, Scored, consecutive_rounds
 from sfit._tile_part import PermutationTally, TilePart
 from sfit.exceptions import ArgumentError, DataError
 
 Array = npt.NDArray[Any]
 
 STATISTICS = ("auto", "loss")
-
-RUNS_TOGETHER = 8
-"""Runs of tiles per worker in one round; workers wait for each other at its end."""
 
 TIE = 1e-10
 """Sums that differ by less than this share of their standard deviation count as equal."""

@@ -12,6 +12,9 @@ from sfit._set_tests import AnySetTest, GateTest
 
 Array = npt.NDArray[Any]
 
+RUNS_TOGETHER = 8
+"""Runs of tiles per worker in one round; workers wait for each other at its end."""
+
 
 class Predicted(Protocol):
     """The full side of a contrast on the rows of a tile."""
@@ -38,6 +41,8 @@ class Scored(NamedTuple):
     """Number of the tile."""
     is_ignored: Callable[[], bool]
     """Whether the full side equals the base on the whole tile, but for rounding."""
+    clusters: Array | None = None
+    """Number of the cluster of each row of the tile; None: every row is a unit."""
 
 
 class Statistic(Protocol):

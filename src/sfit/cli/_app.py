@@ -129,6 +129,10 @@ def run_test(
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="One test per value of a column, or 'class'.")
     ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Column that names the cluster of dependent rows."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML report.")
     ] = None,
@@ -153,6 +157,7 @@ def run_test(
         "correction": correction,
         "groups": _inputs.groups(group),
         "by": by,
+        "clusters": clusters,
         "checkpoint": checkpoint,
         "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
         "n_jobs": jobs,
