@@ -219,7 +219,7 @@ def test_by_class(problem):
 def test_an_interrupted_run_resumes_to_the_same_bits(problem, tmp_path, monkeypatch, stored):
     """The merged sums of the first tiles are stored; the next run goes on from there."""
     set_tiles(monkeypatch, 40)
-    monkeypatch.setattr("sfit._cluster_signs.RUNS_TOGETHER", 2)
+    monkeypatch.setattr("sfit._measure.RUNS_TOGETHER", 2)
     left, asked = [10**9], []
 
     def model(rows):

@@ -6,7 +6,7 @@ sums per cluster; the ordinary sign test then counts the cluster means.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, ClassVar, NamedTuple
@@ -22,7 +22,7 @@ from sfit._effects import conclude as conclude_effects
 from sfit._effects import merge as merge_effects
 from sfit._set_tests import AnySetTest, GateTest
 from sfit._sign_test import SignEvidence, SignStatistic
-from sfit._statistic import RUNS_TOGETHER, Scored, consecutive_rounds
+from sfit._statistic import Scored
 
 Array = npt.NDArray[Any]
 
@@ -56,10 +56,6 @@ class ClusterSigns(SignStatistic):
 
     ordered: ClassVar[bool] = True
     units: ClassVar[str] = "clusters"
-
-    def rounds(self, n_runs: int, at_first: int) -> Iterator[list[int]]:
-        """Runs in their order: sums of floats are added from the first tile to the last."""
-        return consecutive_rounds(n_runs, RUNS_TOGETHER * at_first)
 
     def n_numbers(self, question: Question) -> int:
         """A tally holds five numbers per cluster."""
