@@ -19,6 +19,7 @@ from sfit._contrast import Contrast, Question, Refit, Reveal, Side
 from sfit._features import group_columns
 from sfit._jobs import workers
 from sfit._measure import measure
+from sfit._multiplicity import Correction
 from sfit._payload import share
 from sfit._procedure import decide
 from sfit._progress import progress_bar
@@ -210,7 +211,7 @@ def _result(
     caveats: tuple[str, ...],
     session: Session,
 ) -> SFITResult:
-    decided = decide(full.features, statistic, compared, request.correction)
+    decided = decide(full.features, statistic, compared, Correction(request.correction))
     settings = Settings(
         test="LOCO (Lei et al.)",
         n_rows=len(full.rows),

@@ -124,6 +124,10 @@ def run_test(
     correction: Annotated[
         str | None, typer.Option(metavar="NAME", help="fdr_by, fdr_bh, holm or bonferroni.")
     ] = None,
+    alpha_by_order: Annotated[
+        str | None,
+        typer.Option(metavar="A", help="Errors over all orders: auto, or levels, one per order."),
+    ] = None,
     reference: Reference = "mean",
     group: Group = [],  # noqa: B006  (typer makes a new list for each call)
     by: Annotated[
@@ -151,6 +155,7 @@ def run_test(
         "beta": None if beta is None else _inputs.betas(beta),
         "max_order": order,
         "correction": correction,
+        "alpha_by_order": None if alpha_by_order is None else _inputs.levels(alpha_by_order),
         "groups": _inputs.groups(group),
         "by": by,
         "checkpoint": checkpoint,
