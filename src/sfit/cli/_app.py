@@ -82,8 +82,7 @@ def program(
     "test",
     epilog="""\b
 Examples:
-  sfit test model.skops test.csv -t y --reference train.csv
-  sfit test model.skops test.csv -t y --test permutation --seed 0
+  sfit test model.skops test.csv -t y --reference train.csv --test permutation
   sfit test model.onnx 'rows/*.parquet' -t y --order 2 --beta 0.01,0.001
   sfit test model.txt test.csv -t sold --classes no,yes --by SEX --report out.html""",
 )
