@@ -144,7 +144,7 @@ def test_an_interrupted_run_resumes_to_the_same_bits(n, tmp_path, monkeypatch):
     X = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
     y = X["a"] + rng.normal(size=n)
     set_tiles(monkeypatch, n // 20)
-    monkeypatch.setattr("sfit._permutation_test.RUNS_TOGETHER", 2)
+    monkeypatch.setattr("sfit._measure.RUNS_TOGETHER", 2)
     left = [10**9]
     asked = []
 
