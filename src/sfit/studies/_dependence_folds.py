@@ -1,0 +1,137 @@
+"""Small data: forward chaining beside a half split and two ways of pooling K folds that fail."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import norm
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer
+from sklearn.tree import DecisionTreeRegressor
+
+import sfit
+from sfit.studies._dependence_settings import SFIT
+from sfit.studies._dependence_tests import ALPHA, N_PERMUTATIONS
+
+Array = npt.NDArray[Any]
+Rng = np.random.Generator
+
+N_FOLDS = 5
+POOLED = ("K folds, predictions pooled", "K folds, p-values combined")
+TRUE, NULL = 0, 1
+"""Columns: y depends on the first, not on the others."""
+
+
+def _regressogram() -> Any:
+    """The mean outcome of each of five bins of each column."""
+    bins = KBinsDiscretizer(5, encode="onehot-dense", strategy="quantile", subsample=None)
+    return make_pipeline(bins, LinearRegression())
+
+
+ESTIMATORS: dict[str, tuple[Callable[[], Any], int, float]] = {
+    "least squares, 20 columns": (LinearRegression, 20, 0.3),
+    "tree": (lambda: DecisionTreeRegressor(max_depth=3, random_state=0), 2, 0.6),
+    "regressogram": (_regressogram, 2, 0.45),
+}
+"""How to make it, its columns, and the coefficient of the true one."""
+EXPECTED = {
+    "least squares, 20 columns": (".049 / .61", ".048 / .65"),
+    "tree": (".037 / .88", ".035 / .83"),
+    "regressogram": (".053 / .80", ".041 / .70"),
+}
+"""At 100 rows, size and power: forward chaining, half split."""
+
+
+def draw(name: str, n: int, rng: Rng) -> tuple[Array, Array]:
+    """Rows and outcomes."""
+    _, columns, effect = ESTIMATORS[name]
+    X = rng.normal(size=(n, columns))
+    return X, effect * X[:, TRUE] + rng.normal(size=n)
+
+
+def _options(seed: int) -> dict[str, Any]:
+    test = sfit.PermutationTest(n_permutations=N_PERMUTATIONS)
+    return {"test": test, "loss": "squared_error", "alpha": ALPHA, "random_state": seed}
+
+
+def chained(name: str, X: Array, y: Array, seed: int) -> Array:
+    """Forward chaining: `cross_significance`."""
+    result = sfit.cross_significance(
+        ESTIMATORS[name][0](), X, y, n_folds=N_FOLDS, reference="mean", **_options(seed)
+    )
+    return result.table["significant"].to_numpy(bool)[[TRUE, NULL]]
+
+
+def half_split(name: str, X: Array, y: Array, seed: int) -> Array:
+    """Fit on the first half of the rows, test on the second."""
+    half = len(y) // 2
+    fitted = ESTIMATORS[name][0]().fit(X[:half], y[:half])
+    result = sfit.feature_significance(
+        fitted, X[half:], y[half:], reference=X[:half].mean(axis=0), fast=False, **_options(seed)
+    )
+    return result.table["significant"].to_numpy(bool)[[TRUE, NULL]]
+
+
+# --- pooling K folds --------------------------------------------------------------------
+
+
+def _predictions(name: str, X: Array, y: Array, fold: Array) -> Array:
+    """What the model of the *other* folds predicts from each column alone, (2, rows)."""
+    predictions = np.empty((2, len(y)))
+    for one in range(N_FOLDS):
+        test = fold == one
+        fitted = ESTIMATORS[name][0]().fit(X[~test], y[~test])
+        for place, column in enumerate((TRUE, NULL)):
+            rows = np.tile(X[~test].mean(axis=0), (test.sum(), 1))
+            rows[:, column] = X[test, column]
+            predictions[place, test] = fitted.predict(rows)
+    return predictions
+
+
+def _draws(y: Array, g: Array, rng: Rng) -> tuple[float, Array]:
+    """The sum of products, which orders permutations as the squared loss does, and its copies."""
+    order = np.argsort(rng.random((N_PERMUTATIONS, len(y))), axis=1)
+    outcomes, predictions = y - y.mean(), g - g.mean()
+    return float(outcomes @ predictions), predictions[order] @ outcomes
+
+
+def _p_value(T: float, copies: Array, rng: Rng) -> float:
+    """Ties count in part, at random; p is then uniform for a fixed model."""
+    tolerance = 1e-10 * (1 + np.abs(copies).max())
+    above = np.sum(copies > T + tolerance)
+    tied = np.sum(np.abs(copies - T) <= tolerance)
+    return float((above + rng.random() * (1 + tied)) / (N_PERMUTATIONS + 1))
+
+
+def pooled(name: str, X: Array, y: Array, seed: int) -> dict[str, Array]:
+    """Two ways to pool K folds as if each had a fixed model that knows nothing of the others.
+
+    One adds the statistics of the folds, and permutes within each fold. The other combines the
+    p-values of the folds by Stouffer's method, as if they were independent.
+    """
+    rng = np.random.default_rng([seed, 2])
+    fold = np.arange(len(y)) % N_FOLDS
+    sums, z = [], []
+    for g in _predictions(name, X, y, fold):
+        parts = [_draws(y[fold == k], g[fold == k], rng) for k in range(N_FOLDS)]
+        T, copies = (sum(part[place] for part in parts) for place in (0, 1))
+        sums.append(_p_value(T, copies, rng))
+        z.append(norm.isf([_p_value(*part, rng) for part in parts]).sum() / np.sqrt(N_FOLDS))
+    return {POOLED[0]: np.array(sums) <= ALPHA, POOLED[1]: norm.sf(z) <= ALPHA}
+
+
+def decided(name: str, n: int, seed: list[int]) -> dict[str, Array]:
+    """Whether each test finds the true column and the null column of one data set."""
+    X, y = draw(name, n, np.random.default_rng(seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        valid = {key: test(name, X, y, seed[-1]) for key, test in VALID.items()}
+    return valid | pooled(name, X, y, seed[-1])
+
+
+VALID = {SFIT: chained, "half split": half_split}
