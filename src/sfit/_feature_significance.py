@@ -11,6 +11,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
 from sfit._features import positions_of
+from sfit._given import Conditions, not_tested
 from sfit._measure import measure
 from sfit._partitioned import PartitionedResult
 from sfit._partners import Checked, Partners, check_partners, find_partners
@@ -269,6 +270,7 @@ def statistic_of(request: Request, sample: Sample) -> Any:
         n_rows=len(sample.rows),
         correction=request.correction,
         by_class=isinstance(request.by, str) and request.by == "class",
+        guarantee="exact" if sample.features.origin == "given" else "asymptotic",
     )
 
 
@@ -283,6 +285,17 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
     given = [] if request.given_rest else positions_of(request.given, features.names, "given")
     if len(given) == len(features.names):
         raise ArgumentError("given names every feature: none is left to test.")
+    conditional: dict[str, Any] = {}
+    if isinstance(request.test, PermutationTest):
+        conditions = Conditions(features, sample.rows, sample.view.categorical)
+        reason = conditions.refusal_of(frozenset(given))
+        if reason is not None:
+            name = "given" if given else "always_on"
+            raise ArgumentError(
+                f"{name}={getattr(request, name)!r} cannot be combined with test='permutation': "
+                f"{reason}"
+            )
+        conditional["refusals"] = conditions.refusals
     tested = features.everything - set(given)
     # Order 1 needs no partners, and their lists hold p x p numbers.
     partners = {}
@@ -300,6 +313,7 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         partners=partners,
         exhaustive=request.exhaustive,
         strict=request.strict,
+        **conditional,
     )
 
 
@@ -339,11 +353,6 @@ def report(
             "which sets are tested at order 2 and above depends on earlier decisions on the same "
             "rows; at these orders the correction is valid only conditionally on those decisions."
         )
-    if not statistic.conditional and request.max_order > 1:
-        general.append(
-            "sets that contain a feature already found were not tested: the permutation test "
-            "cannot test a set over features that are already revealed."
-        )
     # Settings with the name of a request field store its checked value.
     names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
     settings = {name: getattr(request, name) for name in names} | {
@@ -362,11 +371,12 @@ def report(
     }
     given = design.rest or bool(design.given)
     results, run = [], session.run()
-    for n_rows, ((tests, gates), evidence) in zip(sample.rows.sizes(), outcomes, strict=True):
+    for n_rows, ((tests, gates, left_out), evidence) in zip(sample.rows.sizes(), outcomes, strict=True):
         n = evidence[0].n
         # Tests that drop ties count different numbers of rows: report a coverage that all have.
         coverage = min(statistic.coverage(one.n) for one in evidence)
         few, stuck = statistic.too_few(n), statistic.caveats(evidence, sample.loss.name)
+        skipped = not_tested(features, left_out)
         session.warn(*stuck)
         results.append(
             SFITResult(
@@ -374,7 +384,7 @@ def report(
                 gates=tuple(gates),
                 feature_names=features.named(design.tested),
                 settings=Settings(**settings, n_rows=n_rows, coverage=coverage),
-                caveats=(*general, *few, *stuck, *statistic.diagnose(tests, gates, given)),
+                caveats=(*general, *few, *stuck, *skipped, *statistic.diagnose(tests, gates, given)),
                 beta_choice=choice,
                 run=run,
             )

@@ -23,7 +23,7 @@ from sfit._progress import Progress, progress_bar
 from sfit._session import Session
 from sfit._statistic import Scored, Statistic
 from sfit._stored_tallies import StoredTallies
-from sfit.rows import Tile, TileRun
+from sfit.rows import Strata, Tile, TileRun, strata_of
 
 TASK_QUESTIONS = 16
 """Largest number of questions of one base per task."""
@@ -253,6 +253,7 @@ def _scored(evaluation: Evaluation, tile: Tile, asks: Sequence[Ask]) -> Iterator
     signed = not evaluation.nonnegative and all(q.contrast.beta == 0 for q, _ in asks)
     prediction = evaluation.predictions.one(tile, asks[0].routed.base)
     base = Base(evaluation, tile, prediction, signed)
+    strata = partial(_strata, evaluation, tile, asks[0].routed.base)
     by_full: dict[Side, list[int]] = {}
     for position, (_, contrast) in enumerate(asks):
         by_full.setdefault(contrast.full, []).append(position)
@@ -263,4 +264,13 @@ def _scored(evaluation: Evaluation, tile: Tile, asks: Sequence[Ask]) -> Iterator
             rows = None if tile.part is None else tile.part == part
             question = asks[position].question
             ignored = partial(base.is_same, full)
-            yield Scored(position, question, losses, tile.y, full, rows, tile.index, ignored)
+            yield Scored(
+                position, question, losses, tile.y, full, rows, tile.index, ignored, strata
+            )
+
+
+def _strata(evaluation: Evaluation, tile: Tile, base: Side) -> Strata | None:
+    """The rows of a tile by the values that the base reveals; None if it reveals nothing."""
+    features = evaluation.predictions.features
+    columns = features.shown(base.visible(features.everything))
+    return strata_of(tile.X, columns) if columns else None

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from typing import Any, Self
 
-import numpy as np
-
 from sfit._arguments import (
     as_seed,
     check_betas,
@@ -32,6 +30,16 @@ from sfit.exceptions import ArgumentError
 
 MAX_ORDER = 1_000
 """A larger order must be a mistake."""
+
+REST = (
+    "no valid permutation test of one feature given all the others is known without a model of the "
+    "features (Shah and Peters 2020: no test of conditional independence is valid for all "
+    "continuous distributions), and re-matching rows at random would reject true null hypotheses "
+    "in up to all cases. Use test='sign'; name a few discrete features, such as given=['a', 'b'], "
+    "over which the test is exact; or omit given, to ask whether a feature is related to the "
+    "outcome at all."
+)
+"""Why the permutation test cannot test a feature given the rest, and what to do instead."""
 
 DEFAULT_BETA = 0.01
 """The smallest relative improvement that counts, by default."""
@@ -186,15 +194,8 @@ class Request(Subject):
                 f"beta={self.beta!r} belongs to the sign test: the permutation test has no "
                 "smallest improvement. Omit beta, or use test='sign'."
             )
-        # Moving a prediction moves all its revealed features, so none may stay with its row.
-        for name in ("given", "always_on"):
-            value = getattr(self, name)
-            if value is not None and len(np.atleast_1d(np.asarray(value, dtype=object))):
-                raise ArgumentError(
-                    f"{name}={value!r} cannot be combined with test='permutation': re-matching a "
-                    "prediction moves all its revealed features together. Omit it, or use "
-                    "test='sign'."
-                )
+        if self.given_rest:
+            raise ArgumentError(f"given='rest' cannot be combined with test='permutation': {REST}")
         for name in ("exhaustive", "strict"):
             if getattr(self, name):
                 raise ArgumentError(
