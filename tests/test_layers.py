@@ -43,13 +43,14 @@ MAY_IMPORT = {
     "_bilinear": (),
     "_permutations": ("_blas",),
     "_rise": ("exceptions", "_bilinear", "_losses"),
+    "_tile_strata": ("exceptions", "_effects", "_statistic", "_tile_part"),
+    "_given": ("_contrast", "_features", "rows"),
     "_tile_part": (
         "_bilinear",
         "_effects",
         "_losses",
         "_permutations",
         "_rise",
-        "_statistic",
     ),
     "_permutation_test": (
         "exceptions",
@@ -65,6 +66,7 @@ MAY_IMPORT = {
         "_set_tests",
         "_statistic",
         "_tile_part",
+        "_tile_strata",
     ),
     "_stored_tallies": ("_checkpoint", "_statistic"),
     "_features": ("exceptions", "_arguments", "_contrast", "rows"),

@@ -36,6 +36,8 @@ class TileStrata:
         """Tally a question; its sums are computed together with those of others."""
         effects, g = describe(one.losses), one.full.by_row()
         pieces = [part.tally(effects, g, one.is_ignored) for part in self.parts]
+        for tally, _ in pieces:
+            _check_unit(tally)
         self.waiting.append((one.position, effects, pieces))
         most = max((part.together for part in self.parts), default=1)
         return self.finish() if len(self.waiting) >= most else {}
@@ -52,9 +54,7 @@ class TileStrata:
         finished = {}
         for (position, effects, _), tallies in zip(self.waiting, of_question, strict=True):
             tallies = tallies or [no_rows(effects, self.n_components, self.size)]
-            total = add_tallies(tallies, effects)._replace(n_fixed=self.n_fixed)
-            _check_unit(total)
-            finished[position] = total
+            finished[position] = add_tallies(tallies, effects)._replace(n_fixed=self.n_fixed)
         self.waiting.clear()
         return finished
 
