@@ -274,7 +274,9 @@ def test_the_size_over_strata_is_alpha(statistic):
         options = {"test": test, "reference": 0.0, "random_state": run, "loss": "squared_error"}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            rejected += bool(sfit.feature_significance(model, X, y, given=["x1"], **options).selected)
+            rejected += bool(
+                sfit.feature_significance(model, X, y, given=["x1"], **options).selected
+            )
             if run < 20:
                 marginal += "x0" in sfit.feature_significance(model, X, y, **options).selected
     assert rejected / n_runs <= ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / n_runs)
@@ -406,8 +408,13 @@ def test_words_and_missing_values_are_strata():
         return np.asarray(rows["a"], dtype=float) + 5.0 * np.asarray(rows["w"] == "u")
 
     result = sfit.feature_significance(
-        model, X, y, test="permutation", reference={"a": 0.0, "w": "v", "c": "p"},
-        given=["w", "c"], random_state=0,
+        model,
+        X,
+        y,
+        test="permutation",
+        reference={"a": 0.0, "w": "v", "c": "p"},
+        given=["w", "c"],
+        random_state=0,
     )
     [test] = result.tests
     assert test.significant

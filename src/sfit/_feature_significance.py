@@ -150,6 +150,8 @@ def feature_significance(
         Columns that are never frozen and never tested, such as an explicit intercept.
     given : sequence of names or "rest", default=()
         Features revealed on both sides of every comparison. `"rest"`: all except the tested one.
+        The permutation test takes discrete features with at most 20 combinations of values; other
+        given features, and `"rest"`, belong to the sign test.
     by : "class", str or array of shape (n,), optional
         Run the whole procedure separately for each class, value of a column, or label.
     sample_weight : None
@@ -204,7 +206,8 @@ def feature_significance(
     order: it tests all features against those found so far, at beta = 0.
 
     `PermutationTest` explains the permutation test. It has no gate, because no valid test is known
-    of all features given those found. At order 2 and above it tests sets without features found.
+    of all features given those found. For the same reason it leaves out sets whose members found
+    are not discrete; a caveat names them.
 
     References
     ----------
@@ -371,12 +374,13 @@ def report(
     }
     given = design.rest or bool(design.given)
     results, run = [], session.run()
-    for n_rows, ((tests, gates, left_out), evidence) in zip(sample.rows.sizes(), outcomes, strict=True):
+    for n_rows, (outcome, evidence) in zip(sample.rows.sizes(), outcomes, strict=True):
+        tests, gates, left_out = outcome
         n = evidence[0].n
         # Tests that drop ties count different numbers of rows: report a coverage that all have.
         coverage = min(statistic.coverage(one.n) for one in evidence)
         few, stuck = statistic.too_few(n), statistic.caveats(evidence, sample.loss.name)
-        skipped = not_tested(features, left_out)
+        unseen = statistic.diagnose(tests, gates, given)
         session.warn(*stuck)
         results.append(
             SFITResult(
@@ -384,7 +388,7 @@ def report(
                 gates=tuple(gates),
                 feature_names=features.named(design.tested),
                 settings=Settings(**settings, n_rows=n_rows, coverage=coverage),
-                caveats=(*general, *few, *stuck, *skipped, *statistic.diagnose(tests, gates, given)),
+                caveats=(*general, *few, *stuck, *not_tested(features, left_out), *unseen),
                 beta_choice=choice,
                 run=run,
             )

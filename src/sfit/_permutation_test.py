@@ -6,7 +6,7 @@ per re-matching; added up over the tiles, they give the statistic and its permut
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, exp, sqrt
@@ -28,7 +28,7 @@ from sfit._multiplicity import smallest_threshold
 from sfit._permutations import BLOCK_ROWS, FREE_ROWS, Rematchings
 from sfit._rise import SAMPLED_SHIFTS, Rise, is_sampled
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
-from sfit._statistic import Scored, consecutive_rounds
+from sfit._statistic import Scored
 from sfit._tile_part import N_MOMENTS, PermutationTally, TilePart, add_tallies
 from sfit._tile_strata import TileStrata
 from sfit.exceptions import ArgumentError
@@ -36,9 +36,6 @@ from sfit.exceptions import ArgumentError
 Array = npt.NDArray[Any]
 
 STATISTICS = ("auto", "loss")
-
-RUNS_TOGETHER = 8
-"""Runs of tiles per worker in one round; workers wait for each other at its end."""
 
 TIE = 1e-10
 """Sums that differ by less than this share of their standard deviation count as equal."""
@@ -75,16 +72,29 @@ class PermutationTest:
 
     Notes
     -----
-    The null hypothesis is that the set of features is independent of the outcome. With
+    The null hypothesis is that the set of features is independent of the outcome, given the
+    features that are revealed already, if any. With
     :math:`L_{ab}` the loss of outcome a under the prediction of row b, the statistic
     ``"loss"`` is :math:`T = \sum_i L_{ii}`. The predictions are re-matched with the outcomes B
     times at random, and :math:`p = (1 + \#\{T_b \le T\}) / (B + 1)`. Under the null hypothesis T
     and its B copies are exchangeable, so the p-value is exact for any model, loss and distribution
     of the data. The model and the reference must not come from the held-out rows.
 
+    Over given features, and over members of a set that were found at a lower order, rows are
+    re-matched only within strata: rows that agree in all of these features, which may have at most
+    20 distinct combinations of values. That is exact for independence given the stratum. Rows in
+    strata of fewer than 8 rows of a tile keep their predictions. sfit refuses all other questions:
+    no valid test of them is known without a model of the features [1]_. At order 2 and above it
+    leaves out such sets, and a caveat names them.
+
     `rise` estimates the effect: by how much the mean loss rises when a prediction comes from
     another row. Its interval is asymptotic. `z` compares T with the mean and the standard deviation
     of its copies; it ranks features whose p-values are all as small as they can be.
+
+    References
+    ----------
+    .. [1] R. D. Shah and J. Peters, "The Hardness of Conditional Independence Testing and the
+       Generalised Covariance Measure", The Annals of Statistics 48, 2020.
 
     Examples
     --------
@@ -189,10 +199,6 @@ class PermutationStatistic:
             )
         return size
 
-    def rounds(self, n_runs: int, at_first: int) -> Iterator[list[int]]:
-        """Runs in their order: sums of floats are added from the first tile to the last."""
-        return consecutive_rounds(n_runs, RUNS_TOGETHER * at_first)
-
     def n_numbers(self, question: Question) -> int:
         """A tally holds one sum per component and re-matching."""
         return 2 * self.size(question)
@@ -285,8 +291,8 @@ class PermutationStatistic:
         }
         varies = seen.variance > 0
         if not varies.any():
-            nothing = {"p_value": 1.0, "rise": 0.0, "ci_low": 0.0, "ci_high": 0.0, "z": np.nan}
-            return PermutationEvidence(**nothing, **described)
+            nothing: dict[str, Any] = {"rise": 0.0, "ci_low": 0.0, "ci_high": 0.0, "z": np.nan}
+            return PermutationEvidence(p_value=1.0, **nothing, **described)
         standard = seen.sums[varies] / np.sqrt(seen.variance[varies])[:, None]
         observed, *_ = statistic = standard.max(axis=0)
         copies = statistic[1:]

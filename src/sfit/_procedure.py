@@ -136,9 +136,7 @@ def decide_order(
     list[Contrast], list[Any], tuple[list[tuple[Term, AnySetTest]], list[tuple[Contrast, str]]]
 ]:
     """Algorithm 1 (order 1) and Algorithm 2 (order 2), for any order."""
-    planned = [
-        contrasts_of(design, term, order, found) for term in plan_sets(design, order, found)
-    ]
+    planned = [contrasts_of(design, term, order, found) for term in plan_sets(design, order, found)]
     contrasts, left_out = possible(design, planned)
     flat = [contrast for of_set in contrasts for contrast in of_set]
     answers = iter((yield flat) if flat else [])

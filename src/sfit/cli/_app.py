@@ -82,8 +82,7 @@ def program(
     "test",
     epilog="""\b
 Examples:
-  sfit test model.skops test.csv -t y --reference train.csv
-  sfit test model.skops test.csv -t y --test permutation --seed 0
+  sfit test model.skops test.csv -t y --reference train.csv --test permutation
   sfit test model.onnx 'rows/*.parquet' -t y --order 2 --beta 0.01,0.001
   sfit test model.txt test.csv -t sold --classes no,yes --by SEX --report out.html""",
 )
@@ -126,6 +125,10 @@ def run_test(
     ] = None,
     reference: Reference = "mean",
     group: Group = [],  # noqa: B006  (typer makes a new list for each call)
+    given: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Test beyond these features, or beyond the 'rest'."),
+    ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="One test per value of a column, or 'class'.")
     ] = None,
@@ -152,6 +155,7 @@ def run_test(
         "max_order": order,
         "correction": correction,
         "groups": _inputs.groups(group),
+        "given": "rest" if given == "rest" else _inputs.names(given) or (),
         "by": by,
         "checkpoint": checkpoint,
         "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
