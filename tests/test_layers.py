@@ -59,7 +59,6 @@ MAY_IMPORT = {
         "_diagnostics",
         "_effects",
         "_losses",
-        "_multiplicity",
         "_packed",
         "_permutations",
         "_rise",
@@ -104,6 +103,7 @@ MAY_IMPORT = {
     "_resume": ("exceptions", "_checkpoint", "_probe", "_versions", "models", "sample", "rows"),
     "_document": ("exceptions",),
     "_result": (
+        "exceptions",
         "_arguments",
         "_contrast",
         "_diagnostics",

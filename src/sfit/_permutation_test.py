@@ -9,24 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, exp, sqrt
+from math import ceil, exp
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import t as student
 
 from sfit import _packed
 from sfit._arguments import check_choice, check_whole
 from sfit._contrast import Contrast, Evidence, Question
-from sfit._diagnostics import small_strata, unreachable
+from sfit._diagnostics import small_strata
 from sfit._effects import EffectTally, conclude
 from sfit._effects import merge as merge_effects
 from sfit._losses import Loss
-from sfit._multiplicity import smallest_threshold
 from sfit._permutations import BLOCK_ROWS, FREE_ROWS, Rematchings
-from sfit._rise import SAMPLED_SHIFTS, Rise, is_sampled
+from sfit._rise import SAMPLED_SHIFTS, RiseSums, interval, is_sampled
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
 from sfit._statistic import Scored
 from sfit._tile_part import N_MOMENTS, PermutationTally, TilePart, add_tallies
@@ -162,7 +160,6 @@ class PermutationStatistic:
     n_outputs: int
     n_rows: int
     """Number of all rows."""
-    correction: str | None
     by_class: bool
     """Whether the parts are the classes: then all rows are re-matched for every part."""
     guarantee: str = "exact"
@@ -189,13 +186,13 @@ class PermutationStatistic:
         """Number of re-matchings, the observed one included."""
         if not isinstance(self.test.n_permutations, str):
             return self.test.n_permutations + 1
-        threshold = smallest_threshold(self.alpha, self.correction, question.family)
-        size = 1_000 * max(2, ceil(2 / threshold / 1_000 - 1e-9))
+        size = 1_000 * max(2, ceil(2 / question.threshold / 1_000 - 1e-9))
         if size > MOST_PERMUTATIONS:
             raise ArgumentError(
-                f"alpha={self.alpha:g} with correction={self.correction!r} over {question.family:,}"
-                f" sets needs {size:,} permutations, more than {MOST_PERMUTATIONS:,}: raise alpha, "
-                "use another correction, test fewer features, or set n_permutations."
+                f"alpha={self.alpha:g} compares a p-value of order {question.contrast.order} with "
+                f"{question.threshold:.2g}, which needs {size:,} permutations, more than "
+                f"{MOST_PERMUTATIONS:,}: raise alpha, use another correction, test fewer sets with "
+                "n_partners, or set n_permutations."
             )
         return size
 
@@ -279,11 +276,11 @@ class PermutationStatistic:
         """The p-value, the rise and its interval."""
         effects = conclude(seen.effects)
         size = seen.sums.shape[1]
-        resolution = max(1 / size, exp(-min(seen.log_group, 700.0)))
+        smallest = _smallest_p(seen.log_group)
         described = {
             "n": seen.effects.n_rows,
             "effects": effects,
-            "p_resolution": resolution,
+            "p_resolution": max(1 / size, smallest),
             "share_within": _share_within(seen.moments),
             "is_constant": _is_constant(seen.moments),
             "n_fixed": seen.n_fixed,
@@ -298,15 +295,25 @@ class PermutationStatistic:
         copies = statistic[1:]
         n_reached = int(np.count_nonzero(copies >= observed - TIE))
         spread = float(copies.std(ddof=1)) if size > 2 else 0.0
-        low, centre, high = _interval(Rise(*seen.rise.tolist()), self.alpha)
+        low, centre, high = interval(RiseSums(*seen.rise.tolist()), self.alpha)
         return PermutationEvidence(
-            p_value=(1 + n_reached) / size,
+            # Random draws can miss re-matchings that reach the statistic: p is no smaller than the
+            # share of those that equal the observed one.
+            p_value=max((1 + n_reached) / size, smallest),
             rise=centre,
             ci_low=low,
             ci_high=high,
             z=float((observed - copies.mean()) / spread) if spread > TIE else np.nan,
             **described,
         )
+
+    def n_bases(self, order: int) -> int:
+        """All proper subsets, but at order 2 the empty base never counts beside the others.
+
+        If a pair is independent of the outcome, so are its members, and no true rejection adds
+        either to the base. If it is not, the empty base has no true null hypothesis.
+        """
+        return 2 if order == 2 else 2**order - 1
 
     def p_values(self, evidence: Sequence[PermutationEvidence]) -> Array:
         """The p-value of each piece of evidence."""
@@ -379,8 +386,8 @@ class PermutationStatistic:
     def diagnose(
         self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
     ) -> tuple[str, ...]:
-        """Caveats about p-values that cannot be small, small strata, and a sampled rise."""
-        texts = [*unreachable(tests, self.alpha, self.correction), *small_strata(tests)]
+        """Caveats about small strata and a sampled rise."""
+        texts = small_strata(tests)
         if is_sampled(self.loss, self.n_outputs):
             texts.append(
                 f"the rise under the loss {self.loss.name!r} is estimated from at most "
@@ -409,7 +416,7 @@ class PermutationStatistic:
             losses = floats.take(2 * n_tiles).reshape(-1, 2)
             effects = EffectTally(n_rows, n_moved, n_better, n_worse, losses)
             sums = floats.take(n_components * size).reshape(n_components, size)
-            variance, total = floats.take(n_components), floats.take(4)
+            variance, total = floats.take(n_components), floats.take(len(RiseSums._fields))
             moments = floats.take(N_MOMENTS * n_moments).reshape(-1, N_MOMENTS)
             [log_group] = floats.take(1).tolist()
             tallies.append(
@@ -418,6 +425,13 @@ class PermutationStatistic:
         integers.finish()
         floats.finish()
         return tallies
+
+
+def _smallest_p(log_group: float) -> float:
+    """One over the number of distinct re-matchings, a whole number."""
+    if log_group > 20:
+        return exp(-min(log_group, 700.0))
+    return 1 / round(exp(log_group))
 
 
 def _share_within(moments: Array) -> float:
@@ -450,13 +464,3 @@ def _is_constant(moments: Array) -> bool:
         return False
     of_stratum = pd.DataFrame(moments[:, 1]).groupby(moments[:, 5])[0]
     return bool((of_stratum.max() == of_stratum.min()).all())
-
-
-def _interval(added: Rise, alpha: float) -> tuple[float, float, float]:
-    """The rise and its asymptotic interval: lower end, estimate, upper end."""
-    if added.n == 0:
-        return 0.0, 0.0, 0.0
-    centre = added.total / added.n
-    se = sqrt(added.spread) / added.n_rows
-    half = float(student.isf(alpha / 2, max(added.n_rows - 1, 1))) * se
-    return centre - half, centre, centre + half

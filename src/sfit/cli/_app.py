@@ -123,6 +123,10 @@ def run_test(
     correction: Annotated[
         str | None, typer.Option(metavar="NAME", help="fdr_by, fdr_bh, holm or bonferroni.")
     ] = None,
+    alpha_by_order: Annotated[
+        str | None,
+        typer.Option(metavar="A", help="Errors over all orders: auto, or levels, one per order."),
+    ] = None,
     reference: Reference = "mean",
     group: Group = [],  # noqa: B006  (typer makes a new list for each call)
     given: Annotated[
@@ -154,6 +158,7 @@ def run_test(
         "beta": None if beta is None else _inputs.betas(beta),
         "max_order": order,
         "correction": correction,
+        "alpha_by_order": None if alpha_by_order is None else _inputs.levels(alpha_by_order),
         "groups": _inputs.groups(group),
         "given": "rest" if given == "rest" else _inputs.names(given) or (),
         "by": by,
