@@ -276,7 +276,16 @@ def _scored(
             question = asks[position].question
             ignored = partial(base.is_same, full)
             yield Scored(
-                position, question, losses, tile.y, full, rows, tile.index, ignored, strata
+                position,
+                question,
+                losses,
+                tile.y,
+                full,
+                rows,
+                tile.index,
+                ignored,
+                strata,
+                tile.cluster,
             )
 
 

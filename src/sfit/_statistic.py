@@ -52,6 +52,8 @@ class Scored(NamedTuple):
     """Whether the full side equals the base on the whole tile, but for rounding."""
     strata: Callable[[], Strata | None]
     """All rows of the tile by the values that the base reveals; None if it reveals nothing."""
+    clusters: Array | None = None
+    """Number of the cluster of each row of the tile; None: every row is a unit."""
 
 
 class Statistic(Protocol):

@@ -136,6 +136,10 @@ def run_test(
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="One test per value of a column, or 'class'.")
     ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Column that names the cluster of dependent rows."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML report.")
     ] = None,
@@ -162,6 +166,7 @@ def run_test(
         "groups": _inputs.groups(group),
         "given": "rest" if given == "rest" else _inputs.names(given) or (),
         "by": by,
+        "clusters": clusters,
         "checkpoint": checkpoint,
         "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
         "n_jobs": jobs,

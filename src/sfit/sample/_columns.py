@@ -33,10 +33,14 @@ def column_or_vector(values: Any, table: Table, argument: str) -> tuple[Array, i
     return as_vector(values, argument, table.shape[0]), None
 
 
-def asides(target_column: int | None, by: Any, table: Table) -> set[int]:
-    """Columns of X that are features only if the model lists them: the target and `by`."""
+def asides(target_column: int | None, by: Any, clusters: Any, table: Table) -> set[int]:
+    """Columns of X that are features only if the model lists them: target, `by`, `clusters`."""
     asides = set() if target_column is None else {target_column}
     names = column_names(table)
+    if isinstance(clusters, str):
+        if names is None:
+            raise ArgumentError(f"clusters={clusters!r} names a column, but X has no column names.")
+        asides.update(positions_of([clusters], names, "clusters"))
     if not isinstance(by, str):
         return asides
     if by != "class":
