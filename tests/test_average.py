@@ -38,7 +38,7 @@ from sfit._contrast import Contrast, Reveal
 from sfit.exceptions import ArgumentError, CheckpointError, DataError
 from sfit.models._sklearn import SklearnView
 from sfit.plotting import DeltaDisplay
-from sfit.restrict import _direct, _trees
+from sfit.restrict import Computed, _direct, _trees
 from sfit.restrict._cells import Cells, SparseCells
 from sfit.restrict._mean_polyline import make_mean_polylines
 from sfit.restrict._prediction import averaged
@@ -895,11 +895,14 @@ def test_predictions_do_not_grow_with_the_rows(model, counted):
         contrasts = [Contrast(side.shown, nothing, side) for side in sides]
         evaluation = sample.evaluation()
         counted.clear()
-        route, routed = evaluation.prepare(contrasts, pytest.fail, tabulate=False)
+        route, arithmetic = evaluation.prepare(contrasts, pytest.fail, tabulate=False)
         assert route in ("cells", "polyline")
+        computed = [
+            Computed(side, kind) for c, kind in arithmetic.items() for side in (c.base, c.full)
+        ]
         for tile in every_tile(sample.rows):
-            for side in {side for contrast in routed for side in (contrast.base, contrast.full)}:
-                assert len(evaluation.predictions.one(tile, side).by_row()) == len(tile)
+            made = evaluation.predictions.on(tile, computed)
+            assert all(len(made[side].by_row()) == len(tile) for side in computed)
         asked.append(sum(counted))
     assert asked[1] == asked[0]
     assert asked[0] < 2_000 * 30
@@ -929,9 +932,7 @@ def test_tables_of_many_cells():
     kinds = [type(made.get(side)) for side in sides]
     assert kinds[1] is Cells
     assert SparseCells in kinds
-    directly = dict(
-        _direct.predict_directly(view, features, whole.rows.first, sides, _direct.Memory())
-    )
+    directly = _direct.predict_directly(view, features, whole.rows.first, sides, _direct.Memory())
     for side in made:
         np.testing.assert_array_equal(
             made[side](whole.rows.first).by_row(), directly[side].by_row()

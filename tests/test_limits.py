@@ -12,12 +12,8 @@ SOURCE = Path(sfit.__file__).parent
 TOO_LONG: set[str] = set()
 TOO_COMPLEX = {
     "_measure.py:_pass",
-    "_measure.py:_round",
     "report/_describe.py:_caveats_of",
-    "restrict/__init__.py:SidePredictions.prepare",
-    "restrict/_route.py:fast_route",
     "restrict/_trees.py:make_cells",
-    "restrict/_verify.py:_wrong",
     "rows/_survey.py:Survey.find_medians",
     "rows/_table.py:as_table",
     "sample/_columns.py:used_columns",

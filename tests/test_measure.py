@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from tiles import set_tiles
 
 import sfit
-from sfit._statistic import spread_rounds
+from sfit._measure import rounds
 from sfit.exceptions import DataError, ModelError
 
 
@@ -317,12 +317,14 @@ def test_rows_in_the_order_of_their_improvement(order, monkeypatch):
 def test_rounds_ask_for_every_stretch_once_and_give_all_workers_one_at_first(n, n_workers):
     sizes = []
     asked = []
-    for some in spread_rounds(n, n_workers):
+    for some in rounds(n, n_workers, ordered=False):
         sizes.append(len(some))
         asked += some
     assert sorted(asked) == list(range(n))
     assert sizes[0] == min(n, n_workers)
     assert all(size <= 3 * sum(sizes[:k]) for k, size in enumerate(sizes) if k)
+    in_order = [number for some in rounds(n, n_workers, ordered=True) for number in some]
+    assert in_order == list(range(n))
 
 
 @pytest.mark.parametrize("n", [1_000, 1_006])

@@ -26,10 +26,10 @@ from sklearn.tree import DecisionTreeRegressor
 from tiles import set_tiles
 
 import sfit
-from sfit._contrast import Contrast, Reveal
+from sfit._contrast import Contrast, Refit, Reveal
 from sfit.models import Dense
 from sfit.models._sklearn import SklearnView
-from sfit.restrict import Precision, _relu, fast_route
+from sfit.restrict import Computed, Precision, _relu, fast_route
 from sfit.restrict._cells import Cells
 from sfit.restrict._forest import TreeByTree
 from sfit.restrict._lookup import ALL_BINS, make_lookup
@@ -671,13 +671,17 @@ def test_both_sides_of_a_contrast_share_their_arithmetic():
         Contrast(frozenset(range(1, 6)), one, everything),
     ]
     precision = Precision(2**-52, 0.0, len(y))
-    route, routed = predictions.prepare(asked, sample.rows.first, precision, pytest.fail)
+    route, arithmetic = predictions.prepare(asked, sample.rows.first, precision, pytest.fail)
     assert route == "polyline and update"
-    assert [(c.base.arithmetic, c.full.arithmetic) for c in routed] == [
-        ("polyline", "polyline"),
-        ("update", "update"),
-        ("model", "model"),
-    ]
+    assert [arithmetic[contrast] for contrast in asked] == ["polyline", "update", "model"]
+
+
+def test_a_side_without_predictions_is_refused():
+    """A refit that nobody stored: a clear error, not an empty iterator."""
+    X, y = regression()
+    sample = prepare(LinearRegression().fit(X, y), X, y)
+    with pytest.raises(RuntimeError, match="no predictions are stored for the model without 1"):
+        sample.evaluation().predictions.one(sample.rows.first, Refit(1))
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -728,8 +732,10 @@ def test_a_dummy_along_a_polyline_is_two_rows(classes):
     view, features = sample.view, sample.features
     terms = [frozenset([feature]) for feature in range(4)]
     asked = [Contrast(term, Reveal(frozenset()), Reveal(term)) for term in terms]
-    _, routed, functions = fast_route(view, features, view.structure, asked, len(y), {})
-    distinct = [len(functions[c.full](sample.rows.first).values) for c in routed]
+    _, arithmetic, functions = fast_route(view, features, view.structure, asked, len(y), {})
+    distinct = [
+        len(functions[Computed(c.full, arithmetic[c])](sample.rows.first).values) for c in asked
+    ]
     assert distinct == [2, 1_000, 2, 2]
 
 

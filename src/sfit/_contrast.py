@@ -14,8 +14,9 @@ the relative improvement of row i: the row counts as positive when rho_i > beta.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,18 +24,31 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Term = frozenset[int]
 """Indices of features, never of columns."""
-Arithmetic = Literal["model", "polyline", "update"]
+
+
+class Side(Protocol):
+    """A way to predict rows; hashable."""
+
+    def visible(self, everything: Term) -> Term:
+        """The features that this side reveals."""
+
+    def identity(self) -> tuple[Any, ...]:
+        """Identifies this side in a checkpoint; the same in every process."""
+
+    def needs(self) -> tuple[Reveal, ...]:
+        """The sides of the fitted model from which the predictions of this side follow."""
+
+    def combine(self, predictions: Sequence[Any]) -> Any:
+        """The predictions of this side, from those of the sides that it needs."""
+
+    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True)
 class Reveal:
-    """The fitted model with the features in `shown` revealed and all others frozen."""
+    """The fitted model with the features in `shown` revealed and all others hidden."""
 
     shown: Term
-    arithmetic: Arithmetic = "model"
-    """The model's own arithmetic, or that of a route that recomputes the model in different steps.
-    Both sides of a contrast share it, so they cannot differ by rounding alone.
-    """
 
     def visible(self, everything: Term) -> Term:
         """The features that this side reveals."""
@@ -42,7 +56,16 @@ class Reveal:
 
     def identity(self) -> tuple[Any, ...]:
         """Identifies this side in a checkpoint; the same in every process."""
-        return sorted(self.shown), self.arithmetic
+        return tuple(sorted(self.shown))
+
+    def needs(self) -> tuple[Reveal, ...]:
+        """The side itself."""
+        return (self,)
+
+    def combine(self, predictions: Sequence[Any]) -> Any:
+        """The predictions themselves."""
+        [prediction] = predictions
+        return prediction
 
 
 @dataclass(frozen=True)
@@ -59,8 +82,13 @@ class Refit:
         """Identifies this side in a checkpoint; the same in every process."""
         return (self.without,)
 
+    def needs(self) -> tuple[Reveal, ...]:
+        """Nothing of the fitted model: the predictions come from a refit, which is stored."""
+        return ()
 
-Side = Reveal | Refit
+    def combine(self, predictions: Sequence[Any]) -> Any:
+        """Refuse: the stored predictions of a refit must be passed to the predictor."""
+        raise RuntimeError(f"no predictions are stored for the model without {self.without}")
 
 
 @dataclass(frozen=True)

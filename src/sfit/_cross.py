@@ -12,18 +12,16 @@ from sklearn.base import is_classifier, is_regressor
 from sfit._arguments import warn_of_order
 from sfit._features import group_columns
 from sfit._folds import About, Chain, FoldOutcome, check_classes, cut, fit_and_test, keep, recall
-from sfit._jobs import workers
 from sfit._losses import choose_loss
 from sfit._multiplicity import adjust
-from sfit._payload import share
 from sfit._permutation_test import PermutationTest
-from sfit._progress import progress_bar
 from sfit._refits import check_estimator, training_rows
 from sfit._request import CrossRequest
 from sfit._result import AVERAGE, Settings, SFITResult
 from sfit._resume import opened
-from sfit._session import Session
+from sfit._session import Session, progress_bar
 from sfit._sign_test import SignTest
+from sfit._workers import share, workers
 from sfit.exceptions import ArgumentError, DataError
 from sfit.rows import as_table, column_names
 from sfit.rows._stored import open_store

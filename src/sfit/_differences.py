@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sfit._contrast import Contrast, Losses, same_prediction
 from sfit._diagnostics import base_is_far
 from sfit._losses import Loss
-from sfit.restrict import Precision, Prediction, SidePredictions
+from sfit.restrict import Plan, Precision, Prediction, SidePredictions
 from sfit.rows import Rows, Tile
 
 Array = npt.NDArray[Any]
@@ -56,8 +56,8 @@ class Evaluation:
 
     def prepare(
         self, contrasts: Sequence[Contrast], warn: Callable[[str], None], tabulate: bool
-    ) -> tuple[str, list[Contrast]]:
-        """Choose the route of some contrasts; return its name and the contrasts it predicts.
+    ) -> Plan:
+        """Choose the route of some contrasts.
 
         `tabulate`: whether any function of the revealed values will do.
         """

@@ -24,11 +24,11 @@ from sfit._contrast import Contrast, Question, Reveal
 from sfit._document import record_from, storable
 from sfit._losses import choose_loss
 from sfit._measure import measure
-from sfit._payload import Payload, open_payload
 from sfit._permutation_test import PermutationTest
 from sfit._request import CrossRequest
 from sfit._session import Session
 from sfit._set_tests import FoldTest
+from sfit._workers import Payload, open_payload
 from sfit.exceptions import DataError, ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.rows import Table, column_names, hash_table, take_rows, to_native

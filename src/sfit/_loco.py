@@ -15,13 +15,10 @@ import numpy.typing as npt
 from joblib import delayed, effective_n_jobs, parallel_config
 
 from sfit._arguments import warn_of_order
-from sfit._contrast import Contrast, Question, Refit, Reveal, Side
+from sfit._contrast import Contrast, Question, Refit, Reveal
 from sfit._features import group_columns
-from sfit._jobs import workers
 from sfit._measure import measure
-from sfit._payload import share
 from sfit._procedure import decide
-from sfit._progress import progress_bar
 from sfit._refits import (
     ALL_FEATURES,
     Refits,
@@ -39,10 +36,11 @@ from sfit._refits import (
 from sfit._request import RefitRequest
 from sfit._result import REFITS, Settings, SFITResult
 from sfit._resume import opened
-from sfit._session import Session
+from sfit._session import Session, progress_bar
 from sfit._sign_test import SignEvidence, SignStatistic, SignTest
+from sfit._workers import share, workers
 from sfit.exceptions import ArgumentError
-from sfit.restrict import Restricted, SidePredictions
+from sfit.restrict import Computed, Restricted, SidePredictions
 from sfit.sample import Sample, prepare
 
 Array = npt.NDArray[Any]
@@ -158,9 +156,9 @@ def compare_refits(
 
     def compare(feature: int, base: Sequence[Array], whole: Sequence[Array]) -> None:
         contrast = Contrast(frozenset({feature}), Refit(feature), everything)
-        sides: dict[Side, Restricted] = {
-            Refit(feature): StoredPredictions(base),
-            everything: StoredPredictions(whole),
+        sides: dict[Computed, Restricted] = {
+            Computed(Refit(feature)): StoredPredictions(base),
+            Computed(everything): StoredPredictions(whole),
         }
         predictions = SidePredictions(full.view, full.features, prepared=sides)
         compared = replace(evaluation, predictions=predictions)

@@ -7,7 +7,7 @@ the questions, so results do not depend on the number or kind of workers.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -15,15 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import delayed, effective_n_jobs
 
-from sfit._contrast import Contrast, Question, Side
+from sfit._contrast import Question
 from sfit._differences import Base, Evaluation
-from sfit._jobs import Run, limit_threads, workers
-from sfit._payload import Payload, make_payload, open_payload
-from sfit._progress import Progress, progress_bar
-from sfit._session import Session
+from sfit._session import Progress, Session, progress_bar
 from sfit._statistic import Scored, Statistic
 from sfit._stored_tallies import StoredTallies
-from sfit.rows import Tile, TileRun
+from sfit._workers import Payload, limit_threads, make_payload, open_payload, workers
+from sfit.restrict import Arithmetic, Computed, OnTile
+from sfit.rows import TileRun
 
 TASK_QUESTIONS = 16
 """Largest number of questions of one base per task."""
@@ -37,12 +36,25 @@ PASS_NUMBERS = 64 * 2**20
 KEPT_BYTES = 16 * 2**20
 """Size of the block that raises malloc's trim threshold; see `_keep_memory`."""
 
+RUNS_TOGETHER = 8
+"""Runs of tiles per worker in one round of consecutive runs; workers wait at its end."""
+
 
 class Ask(NamedTuple):
-    """A question, and its contrast in the arithmetic of the chosen route."""
+    """A question, and the arithmetic that the route computes both of its sides in."""
 
     question: Question
-    routed: Contrast
+    arithmetic: Arithmetic
+
+    @property
+    def base(self) -> Computed:
+        """The base side."""
+        return Computed(self.question.contrast.base, self.arithmetic)
+
+    @property
+    def full(self) -> Computed:
+        """The full side."""
+        return Computed(self.question.contrast.full, self.arithmetic)
 
 
 def measure(
@@ -57,8 +69,8 @@ def measure(
     started = time.perf_counter()
     _keep_memory()
     contrasts = [question.contrast for question in questions]
-    route, routed = evaluation.prepare(contrasts, session.warn, statistic.any_function)
-    asks = [Ask(question, contrast) for question, contrast in zip(questions, routed, strict=True)]
+    route, arithmetic = evaluation.prepare(contrasts, session.warn, statistic.any_function)
+    asks = [Ask(question, arithmetic[question.contrast]) for question in questions]
     evidence: dict[int, Any] = {}
     for batch in _batches(questions, statistic):
         pending, attempt = list(batch), 0
@@ -66,8 +78,8 @@ def measure(
             some = [asks[number] for number in pending]
             stage = _stage(some, label, route, attempt)
             tallies = _pass(evaluation, some, statistic, attempt, session, label, stage)
-            for number, (question, _), seen in zip(pending, some, tallies, strict=True):
-                answer = statistic.conclude(question, seen)
+            for number, ask, seen in zip(pending, some, tallies, strict=True):
+                answer = statistic.conclude(ask.question, seen)
                 if answer is not None:
                     evidence[number] = answer
             pending, attempt = [number for number in pending if number not in evidence], attempt + 1
@@ -91,11 +103,10 @@ def _batches(questions: Sequence[Question], statistic: Statistic) -> Iterator[ra
 def _stage(asks: Sequence[Ask], label: str, route: str, attempt: int) -> str:
     """The name under which a checkpoint stores some questions; the same in every run."""
     digest = blake2b(digest_size=16)
-    for question, routed in asks:
-        sides = [repr(side.identity()) for side in (routed.base, routed.full)]
-        term, beta = sorted(routed.term), float(routed.beta)
-        identity = sides, term, routed.order, beta, routed.role, *question[1:]
-        digest.update(repr(identity).encode())
+    for (contrast, *others), arithmetic in asks:
+        sides = contrast.base.identity(), contrast.full.identity(), arithmetic
+        term, beta = sorted(contrast.term), float(contrast.beta)
+        digest.update(repr((sides, term, contrast.order, beta, contrast.role, *others)).encode())
     return f"{label}, {route}, {digest.hexdigest()}, attempt {attempt}"
 
 
@@ -110,15 +121,13 @@ def _pass(
 ) -> list[Any]:
     """The merged tally of all tiles for each question; each round may narrow the focus."""
     rows, tasks = evaluation.rows, list(_tasks(asks))
-    sides = {side for _, contrast in asks for side in (contrast.base, contrast.full)}
+    sides = {side for ask in asks for side in (ask.base, ask.full)}
     payload, hint = make_payload(evaluation, statistic, sides)
     runs = rows.tile_runs
-    n_tiles = runs[-1].tile_range.stop
     stored = StoredTallies(session.checkpoint, statistic, stage, tasks)
     n_merged, seen = stored.merged(len(asks))
     start = statistic.start(attempt)
     focus = [start] * len(asks)
-    # If rows are read from files, a job is a run with all its tasks; otherwise it is one task.
     # Few questions have small tallies, so more runs of tiles at once keep workers from waiting.
     at_first = 1
     if rows.read_once:
@@ -126,104 +135,116 @@ def _pass(
     bar = progress_bar(
         total=len(rows), desc=label, unit=" rows", unit_scale=True, enabled=session.progress
     )
-    progress = Progress(bar, len(rows), n_tiles * len(tasks))
+    progress = Progress(bar, len(rows), runs[-1].tile_range.stop * len(tasks))
     progress.advance(n_merged * len(tasks))
     threads = limit_threads(payload, sides, session.n_jobs)
-    with bar, threads, workers(session.n_jobs, hint) as run:
-        for numbers in statistic.rounds(len(runs), at_first):
-            some = [runs[number] for number in numbers]
-            some = [one for one in some if one.tile_range.stop > n_merged]
-            answers = _round(run, payload, some, asks, focus, stored, progress, rows.read_once)
+    with bar, threads, workers(session.n_jobs, hint) as work:
+        for numbers in rounds(len(runs), at_first, statistic.ordered):
+            some = [runs[number] for number in numbers if runs[number].tile_range.stop > n_merged]
+            answers = stored.recall(some)
+            progress.advance(len(answers))
+            todo = [
+                Task(k, [asks[n] for n in positions], [focus[n] for n in positions])
+                for k, positions in enumerate(tasks)
+            ]
+            jobs = _jobs(some, todo, answers, rows.read_once)
+            for of_job in work(delayed(_answer)(payload, *job) for job in jobs):
+                stored.keep(of_job)
+                answers |= of_job
+                progress.advance(len(of_job))
             for tile, k in sorted(answers):
                 for position, tally in zip(tasks[k], answers[tile, k], strict=True):
                     seen[position].append(tally)
             if statistic.ordered or len(seen[0]) >= NARROWED_TILES:
-                seen = [
-                    [statistic.merge(ask.question, tallies, start)]
-                    for ask, tallies in zip(asks, seen, strict=True)
-                ]
+                seen = [[merged] for merged in _merged(statistic, asks, seen, start)]
             if some:
                 stored.keep_merged(some[-1].tile_range.stop, seen)
             focus = [statistic.refocus(start, tallies[0]) for tallies in seen]
+    return _merged(statistic, asks, seen, start)
+
+
+def _merged(
+    statistic: Statistic, asks: Sequence[Ask], seen: Sequence[Sequence[Any]], start: Any
+) -> list[Any]:
+    """One tally for each question."""
     return [
         statistic.merge(ask.question, tallies, start)
         for ask, tallies in zip(asks, seen, strict=True)
     ]
 
 
-def _round(
-    run: Run,
-    payload: Payload,
-    runs: Sequence[TileRun],
-    asks: Sequence[Ask],
-    focus: Sequence[Any],
-    stored: StoredTallies,
-    progress: Progress,
-    together: bool,
-) -> dict[tuple[int, int], list[Any]]:
-    """The tallies of some runs of tiles, by tile and task; stored ones are not computed again.
-
-    `together`: one job answers all tasks of a run, because its rows are read once.
-    """
-    answers: dict[tuple[int, int], list[Any]] = {}
-    jobs: list[tuple[TileRun, list[int]]] = []
-    tasks = stored.tasks
-    for one in runs:
-        recalled = stored.recall(one.tile_range)
-        answers |= recalled
-        progress.advance(len(recalled))
-        missing = [k for k in range(len(tasks)) if (one.tile_range[-1], k) not in recalled]
-        jobs += [(one, of_job) for of_job in ([missing] if together else [[k] for k in missing])]
-    calls = (
-        delayed(_answer)(
-            payload,
-            job,
-            one,
-            [[asks[position] for position in tasks[k]] for k in of_job],
-            [[focus[position] for position in tasks[k]] for k in of_job],
-        )
-        for job, (one, of_job) in enumerate(jobs)
-        if of_job
-    )
-    for job, by_tile in run(calls):
-        one, of_job = jobs[job]
-        tallies = {
-            (tile, k): of_task
-            for tile, by_task in zip(one.tile_range, by_tile, strict=True)
-            for k, of_task in zip(of_job, by_task, strict=True)
-        }
-        stored.keep(tallies)
-        answers |= tallies
-        progress.advance(len(tallies))
-    return answers
-
-
 def _tasks(asks: Sequence[Ask]) -> Iterator[list[int]]:
-    by_base: dict[Side, list[int]] = {}
-    for number, (_, contrast) in enumerate(asks):
-        by_base.setdefault(contrast.base, []).append(number)
+    """The positions of the questions of each task: at most 16, all of one base."""
+    by_base: dict[Computed, list[int]] = {}
+    for number, ask in enumerate(asks):
+        by_base.setdefault(ask.base, []).append(number)
     for same_base in by_base.values():
         for start in range(0, len(same_base), TASK_QUESTIONS):
             yield same_base[start : start + TASK_QUESTIONS]
 
 
+def rounds(n_runs: int, at_first: int, ordered: bool) -> Iterator[Sequence[int]]:
+    """The order in which runs of tiles are processed; a round may narrow the focus.
+
+    Sums of floats are added from the first tile to the last. Otherwise the runs are spread over all
+    rows, in rounds that grow fourfold: rows may be sorted by time or place, so the first rounds
+    must take tiles from the whole range. Workers wait for each other at the end of a round.
+    """
+    if ordered:
+        size = RUNS_TOGETHER * at_first
+        for start in range(0, n_runs, size):
+            yield range(start, min(start + size, n_runs))
+        return
+    width = max(1, n_runs - 1).bit_length()
+    order = sorted(range(n_runs), key=lambda number: f"{number:0{width}b}"[::-1])
+    start = 0
+    while start < n_runs:
+        stop = 4 * start or at_first
+        yield order[start:stop]
+        start = stop
+
+
+class Task(NamedTuple):
+    """Some questions of one base, each with the focus of its tally."""
+
+    number: int
+    asks: Sequence[Ask]
+    focus: Sequence[Any]
+
+
+def _jobs(
+    runs: Sequence[TileRun],
+    tasks: Sequence[Task],
+    answers: Mapping[tuple[int, int], Any],
+    together: bool,
+) -> Iterator[tuple[TileRun, list[Task]]]:
+    """Runs of tiles, each with tasks that have no answer yet.
+
+    `together`: one job answers all tasks of a run, because its rows are read once.
+    """
+    for run in runs:
+        last = run.tile_range[-1]
+        missing = [task for task in tasks if (last, task.number) not in answers]
+        if together and missing:
+            yield run, missing
+        elif not together:
+            yield from ((run, [task]) for task in missing)
+
+
 def _answer(
-    payload: Payload,
-    job: int,
-    stretch: TileRun,
-    tasks: Sequence[Sequence[Ask]],
-    focus: Sequence[Sequence[Any]],
-) -> tuple[int, list[list[list[Any]]]]:
-    """One job: read the tiles of a stretch and tally each for some tasks."""
+    payload: Payload, run: TileRun, tasks: Sequence[Task]
+) -> dict[tuple[int, int], list[Any]]:
+    """One job: read the tiles of a run and tally each for some tasks, by tile and task."""
     evaluation, statistic, shared = open_payload(payload)
     _keep_memory()
-    return job, [
-        [
-            _tallies(evaluation, tile, statistic, task, of_task)
-            for task, of_task in zip(tasks, focus, strict=True)
-        ]
-        for tile in stretch.tiles(shared)
-    ]
+    answers = {}
+    for index, tile in zip(run.tile_range, run.tiles(shared), strict=True):
+        for number, asks, focus in tasks:
+            base = evaluation.predictions.on(tile, [asks[0].base])
+            full = evaluation.predictions.on(tile, [ask.full for ask in asks])
+            tallies = statistic.tally(_scored(evaluation, asks, base, full), focus)
+            answers[index, number] = [tallies[position] for position in range(len(asks))]
+    return answers
 
 
 def _keep_memory() -> None:
@@ -236,28 +257,18 @@ def _keep_memory() -> None:
     np.empty(KEPT_BYTES, dtype=np.uint8)
 
 
-def _tallies(
-    evaluation: Evaluation,
-    tile: Tile,
-    statistic: Statistic,
-    asks: Sequence[Ask],
-    focus: Sequence[Any],
-) -> list[Any]:
-    """The tallies of one tile for some questions of one base."""
-    answers = statistic.tally(_scored(evaluation, tile, asks), focus)
-    return [answers[position] for position in range(len(asks))]
-
-
-def _scored(evaluation: Evaluation, tile: Tile, asks: Sequence[Ask]) -> Iterator[Scored]:
+def _scored(
+    evaluation: Evaluation, asks: Sequence[Ask], of_base: OnTile, of_full: OnTile
+) -> Iterator[Scored]:
     """The view of a tile for each question, one side at a time; all questions share one base."""
-    signed = not evaluation.nonnegative and all(q.contrast.beta == 0 for q, _ in asks)
-    prediction = evaluation.predictions.one(tile, asks[0].routed.base)
-    base = Base(evaluation, tile, prediction, signed)
-    by_full: dict[Side, list[int]] = {}
-    for position, (_, contrast) in enumerate(asks):
-        by_full.setdefault(contrast.full, []).append(position)
-    for side, full in evaluation.predictions(tile, list(by_full)):
-        positions = by_full[side]
+    tile = of_base.tile
+    signed = not evaluation.nonnegative and all(ask.question.contrast.beta == 0 for ask in asks)
+    base = Base(evaluation, tile, of_base[asks[0].base], signed)
+    by_full: dict[Computed, list[int]] = {}
+    for position, ask in enumerate(asks):
+        by_full.setdefault(ask.full, []).append(position)
+    for side, positions in by_full.items():
+        full = of_full[side]
         parts = [asks[position].question.part for position in positions]
         for position, part, losses in zip(positions, parts, base.against(full, parts), strict=True):
             rows = None if tile.part is None else tile.part == part

@@ -6,7 +6,7 @@ per re-matching; added up over the tiles, they give the statistic and its permut
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, exp, fsum, sqrt
@@ -27,16 +27,13 @@ from sfit._multiplicity import smallest_threshold
 from sfit._permutations import FREE_ROWS, Rematchings
 from sfit._rise import SAMPLED_SHIFTS, Rise, is_sampled
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
-from sfit._statistic import Scored, consecutive_rounds
+from sfit._statistic import Scored
 from sfit._tile_part import PermutationTally, TilePart
 from sfit.exceptions import ArgumentError, DataError
 
 Array = npt.NDArray[Any]
 
 STATISTICS = ("auto", "loss")
-
-RUNS_TOGETHER = 8
-"""Runs of tiles per worker in one round; workers wait for each other at its end."""
 
 TIE = 1e-10
 """Sums that differ by less than this share of their standard deviation count as equal."""
@@ -182,10 +179,6 @@ class PermutationStatistic:
                 "use another correction, test fewer features, or set n_permutations."
             )
         return size
-
-    def rounds(self, n_runs: int, at_first: int) -> Iterator[list[int]]:
-        """Runs in their order: sums of floats are added from the first tile to the last."""
-        return consecutive_rounds(n_runs, RUNS_TOGETHER * at_first)
 
     def n_numbers(self, question: Question) -> int:
         """A tally holds one sum per component and re-matching."""

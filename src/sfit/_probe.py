@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Reveal, same_prediction
 from sfit.exceptions import CheckpointError, ModelError
-from sfit.restrict import SidePredictions, rounding_noise
+from sfit.restrict import Computed, SidePredictions, rounding_noise
 from sfit.rows import Tile, take_rows
 from sfit.sample import Sample
 
@@ -73,11 +73,12 @@ def _predictions(sample: Sample) -> Array:
     alone = [Reveal(frozenset()), *(Reveal(frozenset({feature})) for feature in some)]
     whole = direct.one(_spread(sample, WHOLE_ROWS), Reveal(features.everything)).by_row()
     try:
-        masked = dict(direct(_spread(sample, max(1, MASKED_ROWS // len(some))), alone))
+        rows = _spread(sample, max(1, MASKED_ROWS // len(some)))
+        masked = direct.on(rows, map(Computed, alone))
     except ModelError:
         # If the test needs these rows, it raises this error itself and names the row.
         return whole
-    return np.concatenate([whole, *(masked[side].by_row() for side in alone)])
+    return np.concatenate([whole, *(masked[Computed(side)].by_row() for side in alone)])
 
 
 def _spread(sample: Sample, n: int) -> Tile:

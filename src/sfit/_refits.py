@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Reveal
 from sfit._features import positions_in, positions_of
-from sfit._payload import Payload, open_payload
 from sfit._probe import changed, decoded, encoded
+from sfit._workers import Payload, open_payload
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.restrict import Prediction, SidePredictions

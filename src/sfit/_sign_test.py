@@ -7,7 +7,7 @@ that is reported about a contrast.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, ClassVar, NamedTuple
@@ -36,7 +36,7 @@ from sfit._select import (
     total,
 )
 from sfit._set_tests import AnySetTest, GateTest, SetTest
-from sfit._statistic import Scored, spread_rounds
+from sfit._statistic import Scored
 from sfit._tally import NO_EFFECTS, Tally, pack, unpack
 
 TIES = ("keep", "drop")
@@ -170,10 +170,6 @@ class SignStatistic:
     def ranks(self, n: int) -> Ranks:
         """Ranks of the interval ends, the one-sided bound and the critical count of n units."""
         return ranks(n, self.alpha, self.interval)
-
-    def rounds(self, n_runs: int, at_first: int) -> Iterator[list[int]]:
-        """Runs spread over all rows: the first brackets must hold for all of them."""
-        return spread_rounds(n_runs, at_first)
 
     def n_numbers(self, question: Question) -> int:
         """A tally keeps few numbers."""

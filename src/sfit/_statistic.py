@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
@@ -58,9 +58,6 @@ class Statistic(Protocol):
     @property
     def conditional(self) -> bool:
         """Whether a set can be tested over features that are already revealed."""
-
-    def rounds(self, n_runs: int, at_first: int) -> Iterator[list[int]]:
-        """The order in which runs of tiles are processed; a round may narrow the focus."""
 
     def n_numbers(self, question: Question) -> int:
         """Roughly how many numbers a tally holds; 0 if that does not limit memory."""
@@ -132,24 +129,3 @@ class Test(Statistic, Protocol):
         self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
     ) -> tuple[str, ...]:
         """Caveats about what the test cannot see; `given`: whether features are given."""
-
-
-def spread_rounds(n_runs: int, at_first: int) -> Iterator[list[int]]:
-    """Runs spread over all rows, in rounds that grow fourfold.
-
-    Workers wait for each other at the end of a round. Rows may be sorted by time or place, so the
-    first rounds must take tiles from the whole range.
-    """
-    width = max(1, n_runs - 1).bit_length()
-    order = sorted(range(n_runs), key=lambda number: f"{number:0{width}b}"[::-1])
-    start = 0
-    while start < n_runs:
-        stop = 4 * start or at_first
-        yield order[start:stop]
-        start = stop
-
-
-def consecutive_rounds(n_runs: int, size: int) -> Iterator[list[int]]:
-    """Runs in the order of the rows, `size` at a time."""
-    for start in range(0, n_runs, size):
-        yield list(range(start, min(start + size, n_runs)))

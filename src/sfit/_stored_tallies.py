@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 from sfit._checkpoint import Checkpoint
 from sfit._statistic import Statistic
+from sfit.rows import TileRun
 
 MERGED = -1
 """Number of the tile under which merged tallies are stored."""
@@ -47,14 +49,15 @@ class StoredTallies:
     def _decoded(self, data: bytes, n_tallies: int) -> tuple[int, list[Any]]:
         return int.from_bytes(data[:8], "little"), self.statistic.unpack(data[8:], n_tallies)
 
-    def recall(self, tile_range: range) -> dict[tuple[int, int], list[Any]]:
-        """The stored tallies of a run of tiles, only of tasks that finished all of its tiles."""
+    def recall(self, runs: Sequence[TileRun]) -> dict[tuple[int, int], list[Any]]:
+        """The stored tallies of runs of tiles, only of tasks that finished all tiles of a run."""
         finished: dict[tuple[int, int], list[Any]] = {}
         if self.checkpoint is None or self.statistic.ordered:
             return finished
-        for k, task in enumerate(self.tasks):
+        for run, (k, task) in product(runs, enumerate(self.tasks)):
             decode = partial(self.statistic.unpack, n_tallies=len(task))
-            stored = {(t, k): self.checkpoint.get(self.stage, t, k, decode) for t in tile_range}
+            tiles = run.tile_range
+            stored = {(t, k): self.checkpoint.get(self.stage, t, k, decode) for t in tiles}
             present = {key: tallies for key, tallies in stored.items() if tallies is not None}
             if len(present) == len(stored):
                 finished |= present

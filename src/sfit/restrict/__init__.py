@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sfit._contrast import Contrast, Reveal, Side
 from sfit._features import Features
 from sfit.exceptions import ModelError
 from sfit.models import Dense, ModelView, Trees
 from sfit.restrict._direct import Memory, cancelled_size, predict_directly, rounding_noise
-from sfit.restrict._prediction import Constant, Prediction, Restricted
-from sfit.restrict._route import Route, fast_route, without
+from sfit.restrict._prediction import Arithmetic, Computed, Constant, Prediction, Restricted
+from sfit.restrict._route import Route, fast_route, needed_by, without
 from sfit.restrict._tables import make_tables
 from sfit.restrict._verify import Precision, not_reproduced, repeats
 from sfit.rows import Tile
 
 __all__ = [
+    "Arithmetic",
+    "Computed",
     "Constant",
+    "OnTile",
+    "Plan",
     "Precision",
     "Prediction",
     "Restricted",
@@ -35,6 +40,37 @@ same, and the user can do nothing about it.
 """
 
 
+class Plan(NamedTuple):
+    """How some contrasts are predicted."""
+
+    route: str
+    arithmetic: Mapping[Contrast, Arithmetic]
+    """The arithmetic that computes both sides of each contrast."""
+
+
+@dataclass(frozen=True)
+class OnTile:
+    """The sides of one tile. The model has predicted its sides; functions are evaluated late."""
+
+    tile: Tile
+    functions: Mapping[Computed, Restricted]
+    direct: Mapping[Reveal, Prediction]
+
+    def __getitem__(self, computed: Computed) -> Prediction:
+        """The predictions of a side."""
+        if computed in self.functions:
+            return self.functions[computed](self.tile)
+        side, arithmetic = computed
+        parts = [
+            self.functions[Computed(part, arithmetic)](self.tile)
+            if Computed(part, arithmetic) in self.functions
+            else self.direct[part]
+            for part in side.needs()
+        ]
+        prediction: Prediction = side.combine(parts)
+        return prediction
+
+
 @dataclass(frozen=True)
 class SidePredictions:
     """Predictions of any side for any tile, each by the cheapest exact route."""
@@ -43,26 +79,34 @@ class SidePredictions:
     features: Features
     structure: Dense | Trees | None = None
     """The structure of the model, if fast routes may use it."""
-    prepared: dict[Side, Restricted] = field(default_factory=dict)
+    prepared: dict[Computed, Restricted] = field(default_factory=dict)
     """The functions of sides on a fast route; the model itself predicts all others."""
     tabulates: bool = False
     """Whether a model without structure may be tabulated, for a test of any function."""
     memory: Memory = field(default_factory=Memory)
-    trusted: dict[tuple[Side, Side], bool] = field(default_factory=dict)
+    trusted: dict[tuple[Computed, Computed], bool] = field(default_factory=dict)
     """For each verified contrast, whether its route was close enough to the model."""
 
-    def __call__(self, tile: Tile, sides: Sequence[Side]) -> Iterator[tuple[Side, Prediction]]:
-        """Each distinct side with its predictions."""
-        distinct = list(dict.fromkeys(sides))
-        for side in distinct:
-            if side in self.prepared:
-                yield side, self.prepared[side](tile)
-        direct = [s for s in distinct if isinstance(s, Reveal) and s not in self.prepared]
-        yield from predict_directly(self.view, self.features, tile, direct, self.memory)
+    def on(self, tile: Tile, sides: Iterable[Computed]) -> OnTile:
+        """The predictions of some sides for a tile."""
+        direct = predict_directly(
+            self.view, self.features, tile, self._unprepared(sides), self.memory
+        )
+        return OnTile(tile, self.prepared, direct)
 
     def one(self, tile: Tile, side: Side) -> Prediction:
-        """Predictions of a single side."""
-        return next(self(tile, [side]))[1]
+        """Predictions of a single side, in the model's arithmetic."""
+        return self.on(tile, [Computed(side)])[Computed(side)]
+
+    def _unprepared(self, sides: Iterable[Computed]) -> list[Reveal]:
+        """The sides that the model itself must predict."""
+        return [
+            part
+            for computed in dict.fromkeys(sides)
+            if computed not in self.prepared
+            for part in computed.side.needs()
+            if Computed(part, computed.arithmetic) not in self.prepared
+        ]
 
     def prepare(
         self,
@@ -71,10 +115,9 @@ class SidePredictions:
         precision: Precision,
         warn: Callable[[str], None],
         spread: Callable[[], Tile] | None = None,
-    ) -> tuple[str, list[Contrast]]:
+    ) -> Plan:
         """Prepare the functions of the fast route for some contrasts.
 
-        Returns the route's name, and the contrasts with the arithmetic that computes their sides.
         The route is verified on a sample of the first tile's rows; contrasts that it does not
         reproduce are predicted by the model itself; or at a few values only, which are those of
         the rows `spread` returns, if any function of the revealed values will do.
@@ -83,54 +126,63 @@ class SidePredictions:
             self.view, self.features, self.structure, contrasts, precision.n, self.prepared
         )
         route = self._verified(route, tile, precision, warn)
-        for served, function in route.functions.items():
-            self.prepared[served] = function
-        sides = dict.fromkeys(side for c in route.contrasts for side in (c.base, c.full))
-        direct = [s for s in sides if isinstance(s, Reveal) and s not in self.prepared]
+        self.prepared.update(route.functions)
+        needed = [n for c, kind in route.arithmetic.items() for n in needed_by(c, kind)]
+        direct = self._unprepared(needed)
         for side in direct:
             if not self.features.shown(side.shown):
-                self.prepared[side] = Constant(self.one(tile, side).values)
-        if spread is None or not (self.tabulates and self.structure is None and direct):
-            return route.name, route.contrasts
-        tables = make_tables(self.view, self.features, spread(), direct)
-        self.prepared.update(tables)
+                self.prepared[Computed(side)] = Constant(self.one(tile, side).values)
         names = [] if route.name == "direct" else [route.name]
-        names += ["table"] if tables else []
-        return " and ".join(names) or "direct", route.contrasts
+        if spread is not None and self.tabulates and self.structure is None and direct:
+            tables = make_tables(self.view, self.features, spread(), direct)
+            self.prepared.update({Computed(side): table for side, table in tables.items()})
+            names += ["table"] if tables else []
+        return Plan(" and ".join(names) or "direct", route.arithmetic)
 
     def _verified(
         self, route: Route, tile: Tile, precision: Precision, warn: Callable[[str], None]
     ) -> Route:
         """The route without the contrasts that fail verification."""
-        contrasts = dict.fromkeys(route.contrasts)
         try:
-            failed = self._failed(route, [*contrasts], tile, precision)
+            failed = self._failed(route, tile, precision)
         except ModelError:
             # The direct route names the failing row.
-            return without(route, contrasts.keys())
+            return without(route, route.arithmetic.keys())
         n_wrong = sum(failed.values())
-        if n_wrong > NOTICEABLE * len(contrasts) and all(self.trusted.values()):
-            warn(_fallback_warning(route.name, n_wrong, len(contrasts)))
+        if n_wrong > NOTICEABLE * len(route.arithmetic) and all(self.trusted.values()):
+            warn(_fallback_warning(route.name, n_wrong, len(route.arithmetic)))
         if isinstance(self.structure, Dense):
-            self.trusted.update({(c.base, c.full): c not in failed for c in contrasts})
+            for contrast, kind in route.arithmetic.items():
+                self.trusted[_sides(contrast, kind)] = contrast not in failed
         return without(route, failed.keys())
 
-    def _failed(
-        self, route: Route, contrasts: Sequence[Contrast], tile: Tile, precision: Precision
-    ) -> dict[Contrast, bool]:
+    def _failed(self, route: Route, tile: Tile, precision: Precision) -> dict[Contrast, bool]:
         """The contrasts for which the route is not used; whether the user should know about it."""
+        functions = route.functions
         if not isinstance(self.structure, Dense):
-            functions = route.functions
             right = not functions or repeats(self.view, self.features, functions, tile)
-            return {} if right else dict.fromkeys(contrasts, True)
-        new = [c for c in contrasts if (c.base, c.full) not in self.trusted]
-        made: dict[Side, Restricted] = dict(route.functions.items())
-        functions_of = self.prepared | made
-        wrong = not_reproduced(
-            self.view, self.features, self.structure, new, functions_of, tile, precision
+            return {} if right else dict.fromkeys(route.arithmetic, True)
+        new: dict[Contrast, Arithmetic] = {}
+        failed: dict[Contrast, bool] = {}
+        for contrast, kind in route.arithmetic.items():
+            before = self.trusted.get(_sides(contrast, kind))
+            if before is None:
+                new[contrast] = kind
+            elif not before:
+                failed[contrast] = False
+        return failed | not_reproduced(
+            self.view,
+            self.features,
+            self.structure,
+            new,
+            self.prepared | functions,
+            tile,
+            precision,
         )
-        again = [c for c in contrasts if not self.trusted.get((c.base, c.full), True)]
-        return dict.fromkeys(again, False) | wrong
+
+
+def _sides(contrast: Contrast, arithmetic: Arithmetic) -> tuple[Computed, Computed]:
+    return Computed(contrast.base, arithmetic), Computed(contrast.full, arithmetic)
 
 
 def _fallback_warning(name: str, n_failed: int, n_contrasts: int) -> str:

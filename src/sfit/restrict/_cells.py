@@ -149,8 +149,8 @@ class SparseCells:
 
     def _directly(self, tile: Tile) -> Prediction:
         """Predict every row: the direct route names the row of a prediction that is not finite."""
-        [(_, prediction)] = predict_directly(self.view, self.features, tile, [self.side], Memory())
-        return prediction
+        made = predict_directly(self.view, self.features, tile, [self.side], Memory())
+        return made[self.side]
 
 
 def _is_missing(values: Array) -> Array:

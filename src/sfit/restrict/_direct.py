@@ -22,7 +22,7 @@ from sfit._features import Features
 from sfit._masked import as_array
 from sfit.exceptions import ModelError
 from sfit.models import ModelView
-from sfit.restrict._prediction import Prediction, averaged
+from sfit.restrict._prediction import Prediction, RunningMean, averaged
 from sfit.rows import Table, Tile, distinct_rows, is_frame, reveal, take_rows, to_native
 
 Array = npt.NDArray[Any]
@@ -94,21 +94,27 @@ class _Job:
 
 def predict_directly(
     view: ModelView, features: Features, tile: Tile, sides: Sequence[Reveal], memory: Memory
-) -> Iterator[tuple[Reveal, Prediction]]:
-    """Yield each side with its predictions for the rows of the tile."""
+) -> dict[Reveal, Prediction]:
+    """The predictions of each side for the rows of the tile."""
+    predictions: dict[Reveal, Prediction] = {}
     small: list[_Job] = []
     for side in sides:
         if (tile.index, side) in memory.held:
-            yield side, memory.held[tile.index, side]
+            predictions[side] = memory.held[tile.index, side]
             continue
         job = _job(features, tile, side)
         if job.size <= _rows_per_call(features, STACK_ROWS):
             small.append(job)
             continue
-        prediction = Prediction(_large(view, features, tile, job), job.codes, len(tile))
-        memory.keep(tile, side, prediction)
-        yield side, prediction
-    yield from _stacked(view, features, tile, small)
+        predictions[side] = Prediction(_large(view, features, tile, job), job.codes, len(tile))
+        memory.keep(tile, side, predictions[side])
+    for stack in _stacks(small, _rows_per_call(features, STACK_ROWS)):
+        answers = _call(view, features, tile, *_stacked(tile, stack))
+        for job in stack:
+            of_side, answers = answers[: job.size], answers[job.size :]
+            of_side = of_side.reshape(-1, len(job.rows), *of_side.shape[1:])
+            predictions[job.side] = Prediction(averaged(of_side), job.codes, len(tile))
+    return predictions
 
 
 def _job(features: Features, tile: Tile, side: Reveal) -> _Job:
@@ -125,23 +131,20 @@ def _job(features: Features, tile: Tile, side: Reveal) -> _Job:
 
 def _large(view: ModelView, features: Features, tile: Tile, job: _Job) -> Array:
     """Predictions of one side for its distinct rows, in calls within the memory budget."""
-    per_call = _rows_per_call(features, CALL_ROWS)
-    at_once = max(1, per_call // job.background.shape[0])
-    answers = [
-        averaged(_by_background(view, features, tile, job, some, per_call))
-        for some in _runs(job.rows, at_once)
-    ]
+    per_call, n_background = _rows_per_call(features, CALL_ROWS), job.background.shape[0]
+    answers = []
+    for rows in _runs(job.rows, max(1, per_call // n_background)):
+        mean: RunningMean | None = None
+        for hidden in _runs(np.arange(n_background), max(1, per_call // len(rows))):
+            block, positions = job.block(tile, rows, hidden)
+            predictions = _call(view, features, tile, block, [(job.side, positions)])
+            for one in predictions.reshape(len(hidden), len(rows), *predictions.shape[1:]):
+                if mean is None:
+                    mean = RunningMean(one)
+                else:
+                    mean.add(one)
+        answers += [] if mean is None else [mean.value]
     return answers[0] if len(answers) == 1 else np.concatenate(answers)
-
-
-def _by_background(
-    view: ModelView, features: Features, tile: Tile, job: _Job, rows: Array, per_call: int
-) -> Iterator[Array]:
-    """The predictions of some rows, for one background row after another."""
-    for hidden in _runs(np.arange(job.background.shape[0]), max(1, per_call // len(rows))):
-        block, positions = job.block(tile, rows, hidden)
-        predictions = _call(view, features, tile, block, [(job.side, positions)])
-        yield from predictions.reshape(len(hidden), len(rows), *predictions.shape[1:])
 
 
 def _runs(numbers: Array, size: int) -> Iterator[Array]:
@@ -153,31 +156,27 @@ def _rows_per_call(features: Features, most: int) -> int:
     return max(1, min(most, CALL_BYTES // (8 * features.reference.shape[1])))
 
 
-def _stacked(
-    view: ModelView, features: Features, tile: Tile, small: Sequence[_Job]
-) -> Iterator[tuple[Reveal, Prediction]]:
-    """Predictions of sides with few rows to predict, several sides in one call."""
-    start, most = 0, _rows_per_call(features, STACK_ROWS)
-    while start < len(small):
-        stop, total = start, 0
-        while stop < len(small) and (stop == start or total + small[stop].size <= most):
-            total += small[stop].size
-            stop += 1
-        stack = small[start:stop]
-        hidden = [np.arange(job.background.shape[0]) for job in stack]
-        blocks = (
-            job.block(tile, job.rows, every)[0] for job, every in zip(stack, hidden, strict=True)
-        )
-        owners = [
-            (job.side, np.tile(job.rows, len(every)))
-            for job, every in zip(stack, hidden, strict=True)
-        ]
-        predictions = _call(view, features, tile, _concatenate(blocks, total), owners)
-        for job, every in zip(stack, hidden, strict=True):
-            of_side, predictions = predictions[: job.size], predictions[job.size :]
-            of_side = of_side.reshape(len(every), len(job.rows), *of_side.shape[1:])
-            yield job.side, Prediction(averaged(of_side), job.codes, len(tile))
-        start = stop
+def _stacks(small: Sequence[_Job], most: int) -> Iterator[list[_Job]]:
+    """Sides with few rows to predict, as many at a time as one call may predict."""
+    stack: list[_Job] = []
+    total = 0
+    for job in small:
+        if stack and total + job.size > most:
+            yield stack
+            stack, total = [], 0
+        stack.append(job)
+        total += job.size
+    if stack:
+        yield stack
+
+
+def _stacked(tile: Tile, stack: Sequence[_Job]) -> tuple[Table, list[tuple[Reveal, Array]]]:
+    """The rows of some sides in one block, and each side with the positions of its rows."""
+    hidden = [np.arange(job.background.shape[0]) for job in stack]
+    pairs = list(zip(stack, hidden, strict=True))
+    blocks = (job.block(tile, job.rows, every)[0] for job, every in pairs)
+    owners = [(job.side, np.tile(job.rows, len(every))) for job, every in pairs]
+    return _concatenate(blocks, sum(job.size for job in stack)), owners
 
 
 def _call(

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from sfit._contrast import Side
 from sfit.rows import Tile
 
 Array = npt.NDArray[Any]
+Arithmetic = Literal["model", "polyline", "update"]
+
+
+class Computed(NamedTuple):
+    """A side in the arithmetic that computes it: the model's, or that of a route.
+
+    A route may recompute the model in different steps. Both sides of a contrast share the
+    arithmetic, so they cannot differ by rounding alone.
+    """
+
+    side: Side
+    arithmetic: Arithmetic = "model"
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ class Constant:
         return Prediction(self.values, None, len(tile))
 
 
-def averaged(predictions: Iterable[Array]) -> Array:
+class RunningMean:
     """The mean of predictions, one array for each background row, in the order of these rows.
 
     Every route averages here, so equal predictions have equal means, to the last bit. The lost
@@ -58,24 +71,44 @@ def averaged(predictions: Iterable[Array]) -> Array:
     rounding unit, however many rows there are. The mean of predictions that are all equal is that
     prediction, to the bit. A single array is returned as it is.
     """
+
+    def __init__(self, first: Array) -> None:
+        self.first = first
+        self.n = 1
+
+    def add(self, one: Array) -> None:
+        """Add the predictions for one more background row."""
+        if self.n == 1:
+            self._total = self.first.astype(np.result_type(self.first, np.float64))
+            self._lost = np.zeros_like(self._total)
+            self._equal = np.ones(self.first.shape, dtype=bool)
+        with np.errstate(over="ignore", invalid="ignore"):  # callers check that the mean is finite
+            before = self._total
+            self._total = before + one
+            moved = self._total - before
+            self._lost += (before - (self._total - moved)) + (one - moved)
+        self._equal &= one == self.first
+        self.n += 1
+
+    @property
+    def value(self) -> Array:
+        """The mean so far."""
+        if self.n == 1:
+            return self.first
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = ((self._total + self._lost) / self.n).astype(self.first.dtype)
+        mean = np.where(self._equal, self.first, mean)
+        mean.flags.writeable = False
+        return mean
+
+
+def averaged(predictions: Iterable[Array]) -> Array:
+    """The mean of predictions, one array for each background row."""
     predictions = iter(predictions)
-    first = next(predictions)
-    total = first.astype(np.result_type(first, np.float64))
-    lost, n = np.zeros_like(total), 1
-    equal = np.ones(first.shape, dtype=bool)
-    with np.errstate(over="ignore", invalid="ignore"):  # callers check that the mean is finite
-        for one in predictions:
-            before = total
-            total = before + one
-            moved = total - before
-            lost += (before - (total - moved)) + (one - moved)
-            equal &= one == first
-            n += 1
-    if n == 1:
-        return first
-    mean: Array = np.where(equal, first, ((total + lost) / n).astype(first.dtype))
-    mean.flags.writeable = False
-    return mean
+    mean = RunningMean(next(predictions))
+    for one in predictions:
+        mean.add(one)
+    return mean.value
 
 
 Restricted = Callable[[Tile], Prediction]

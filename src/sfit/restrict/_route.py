@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sfit._contrast import Arithmetic, Contrast, Reveal, Side
+from sfit._contrast import Contrast, Reveal
 from sfit._features import Features
 from sfit.models import Dense, ModelView, Trees
 from sfit.restrict._cells import SparseCells
@@ -18,7 +17,7 @@ from sfit.restrict._first_layer import is_computable, make_updates
 from sfit.restrict._forest import TreeByTree
 from sfit.restrict._inputs import as_entered, inputs_of
 from sfit.restrict._mean_polyline import make_mean_polylines
-from sfit.restrict._prediction import Restricted
+from sfit.restrict._prediction import Arithmetic, Computed, Restricted
 from sfit.restrict._relu import is_piecewise_linear
 from sfit.restrict._trees import make_cells
 from sfit.rows import is_frame
@@ -30,9 +29,9 @@ class Route(NamedTuple):
     """A way to predict some contrasts."""
 
     name: str
-    contrasts: list[Contrast]
-    """The given contrasts, with the arithmetic that computes their sides."""
-    functions: dict[Reveal, Restricted]
+    arithmetic: dict[Contrast, Arithmetic]
+    """The arithmetic that computes both sides of each contrast."""
+    functions: dict[Computed, Restricted]
     """Functions of the new sides; the model itself predicts sides without one."""
 
 
@@ -42,7 +41,7 @@ def fast_route(
     structure: Dense | Trees | None,
     contrasts: Sequence[Contrast],
     n: int,
-    prepared: Mapping[Side, Restricted],
+    prepared: Mapping[Computed, Restricted],
 ) -> Route:
     """The cheapest route that the model's structure allows.
 
@@ -53,71 +52,99 @@ def fast_route(
     reference multiplies each of these costs by the number of its rows.
     """
     if isinstance(structure, Trees):
-        outputs = 1 if view.classes is None else len(view.classes)
-        large = [f for f in prepared.values() if isinstance(f, SparseCells | TreeByTree)]
-        budget = CALL_BYTES // (8 * outputs) - sum(function.size for function in large)
-        sides = [side for side in _new(contrasts, prepared) if features.shown(side.shown)]
-        cells = make_cells(view, structure, features, sides, n, budget)
-        return Route("cells" if cells else "direct", list(contrasts), cells)
+        return _by_cells(view, features, structure, contrasts, n, prepared)
     numeric = not is_frame(features.reference) and features.reference.dtype != object
     if not isinstance(structure, Dense) or not numeric:
-        return Route("direct", list(contrasts), {})
-    routed = [_with_arithmetic(structure, features, contrast) for contrast in contrasts]
-    sides = list(_new(routed, prepared))
-    functions = _updates(structure, features, [s for s in sides if s.arithmetic == "update"])
-    functions |= _polylines(structure, features, [s for s in sides if s.arithmetic == "polyline"])
-    return Route(_name(routed), routed, functions)
+        return Route("direct", dict.fromkeys(contrasts, "model"), {})
+    arithmetic = {contrast: _arithmetic(structure, features, contrast) for contrast in contrasts}
+    functions: dict[Computed, Restricted] = {}
+    makers: dict[Arithmetic, Any] = {"update": _updates, "polyline": _polylines}
+    for kind, make in makers.items():
+        made = make(structure, features, _new(arithmetic, prepared, kind))
+        functions |= {Computed(side, kind): function for side, function in made.items()}
+    return Route(_name(arithmetic), arithmetic, functions)
+
+
+def _by_cells(
+    view: ModelView,
+    features: Features,
+    trees: Trees,
+    contrasts: Sequence[Contrast],
+    n: int,
+    prepared: Mapping[Computed, Restricted],
+) -> Route:
+    """Cell tables of trees; the arithmetic is the model's."""
+    outputs = 1 if view.classes is None else len(view.classes)
+    large = [f for f in prepared.values() if isinstance(f, SparseCells | TreeByTree)]
+    budget = CALL_BYTES // (8 * outputs) - sum(function.size for function in large)
+    arithmetic: dict[Contrast, Arithmetic] = dict.fromkeys(contrasts, "model")
+    sides = [side for side in _new(arithmetic, prepared, "model") if features.shown(side.shown)]
+    made = make_cells(view, trees, features, sides, n, budget)
+    functions = {Computed(side): function for side, function in made.items()}
+    return Route("cells" if made else "direct", arithmetic, functions)
 
 
 def without(route: Route, failed: Set[Contrast]) -> Route:
     """The route, with both sides of the failed contrasts predicted by the model itself."""
     if not failed:
         return route
-    contrasts = [_computed(c, "model") if c in failed else c for c in route.contrasts]
-    sides = {s for c in route.contrasts if c not in failed for s in (c.base, c.full)}
-    functions = {side: function for side, function in route.functions.items() if side in sides}
-    names = dict.fromkeys([_name(contrasts), "direct"])
-    return Route(" and ".join(names), contrasts, functions)
+    arithmetic: dict[Contrast, Arithmetic] = {
+        contrast: "model" if contrast in failed else kind
+        for contrast, kind in route.arithmetic.items()
+    }
+    kept = {
+        computed
+        for contrast, kind in route.arithmetic.items()
+        if contrast not in failed
+        for computed in needed_by(contrast, kind)
+    }
+    functions = {side: function for side, function in route.functions.items() if side in kept}
+    names = dict.fromkeys([_name(arithmetic), "direct"])
+    return Route(" and ".join(names), arithmetic, functions)
 
 
-def _name(contrasts: Sequence[Contrast]) -> str:
-    used = {c.full.arithmetic for c in contrasts if isinstance(c.full, Reveal)} - {"model"}
-    return " and ".join(sorted(used)) or "direct"
+def needed_by(contrast: Contrast, arithmetic: Arithmetic) -> list[Computed]:
+    """The sides of the model that both sides of a contrast need."""
+    sides = (*contrast.base.needs(), *contrast.full.needs())
+    return [Computed(side, arithmetic) for side in sides]
 
 
-def _new(contrasts: Sequence[Contrast], prepared: Mapping[Side, Restricted]) -> Iterator[Reveal]:
-    """The distinct sides that have no function yet."""
-    sides = dict.fromkeys(side for c in contrasts for side in (c.base, c.full))
-    return (s for s in sides if isinstance(s, Reveal) and s not in prepared)
+def _name(arithmetic: Mapping[Contrast, Arithmetic]) -> str:
+    return " and ".join(sorted(set(arithmetic.values()) - {"model"})) or "direct"
 
 
-def _with_arithmetic(network: Dense, features: Features, contrast: Contrast) -> Contrast:
-    """The contrast with the best arithmetic for its full side, used for both sides.
+def _new(
+    arithmetic: Mapping[Contrast, Arithmetic],
+    prepared: Mapping[Computed, Restricted],
+    kind: Arithmetic,
+) -> list[Reveal]:
+    """The distinct sides of one arithmetic that have no function yet."""
+    sides = dict.fromkeys(
+        side
+        for contrast, of_contrast in arithmetic.items()
+        if of_contrast == kind
+        for side in (*contrast.base.needs(), *contrast.full.needs())
+    )
+    return [side for side in sides if Computed(side, kind) not in prepared]
+
+
+def _arithmetic(network: Dense, features: Features, contrast: Contrast) -> Arithmetic:
+    """The best arithmetic for the full side of a contrast, used for both sides.
 
     A column with infinite values, in the network's input dtype, has no polyline.
     """
-    base, full = contrast.base, contrast.full
-    if not (isinstance(base, Reveal) and isinstance(full, Reveal)):
-        return contrast
-    columns = features.shown(full.shown)
+    if not (contrast.base.needs() and contrast.full.needs()):
+        return "model"
+    columns = features.shown(frozenset().union(*(side.shown for side in contrast.full.needs())))
     if columns and not features.missing.intersection(columns):
         (inputs, units), *later = (weights.shape for weights, *_ in network.layers)
         rest = sum(before * after for before, after in later)
         if len(columns) == 1 and is_piecewise_linear(network):
             finite = np.isfinite(_spans(network, features, columns)).all()
-            return _computed(contrast, "polyline" if finite else "model")
+            return "polyline" if finite else "model"
         if is_computable(network) and 2 * (len(columns) * units + rest) < inputs * units + rest:
-            return _computed(contrast, "update")
-    return _computed(contrast, "model")
-
-
-def _computed(contrast: Contrast, arithmetic: Arithmetic) -> Contrast:
-    """The contrast with both sides in one arithmetic."""
-    base, full = (
-        replace(side, arithmetic=arithmetic) if isinstance(side, Reveal) else side
-        for side in (contrast.base, contrast.full)
-    )
-    return replace(contrast, base=base, full=full)
+            return "update"
+    return "model"
 
 
 def _updates(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfit._contrast import Reveal, Side
+from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit.exceptions import ModelError
 from sfit.models import ModelView
@@ -75,9 +75,9 @@ class Surface:
 
 def make_tables(
     view: ModelView, features: Features, tile: Tile, sides: Iterable[Reveal]
-) -> dict[Side, Restricted]:
+) -> dict[Reveal, Restricted]:
     """Tables of the sides that reveal one or two numeric columns with many values."""
-    tables: dict[Side, Restricted] = {}
+    tables: dict[Reveal, Restricted] = {}
     of_one: dict[Reveal, tuple[int, Array]] = {}
     for side in sides:
         columns = features.shown(side.shown)
@@ -96,7 +96,7 @@ def make_tables(
 
 def _curves(
     view: ModelView, features: Features, tile: Tile, of_side: dict[Reveal, tuple[int, Array]]
-) -> dict[Side, Restricted]:
+) -> dict[Reveal, Restricted]:
     """Tables of one column; the knots of all columns share the rows of one small tile."""
     if not of_side:
         return {}
@@ -107,8 +107,8 @@ def _curves(
         for column, rows in of_side.values()
     }
     small = _small_tile(tile, picked)
-    predictions = dict(predict_directly(view, features, small, list(of_side), Memory()))
-    tables: dict[Side, Restricted] = {}
+    predictions = predict_directly(view, features, small, list(of_side), Memory())
+    tables: dict[Reveal, Restricted] = {}
     for side, (column, rows) in of_side.items():
         predicted = predictions[side].by_row()[: len(rows)]
         values = predicted.reshape(len(rows), -1).astype(np.float64)
@@ -129,8 +129,7 @@ def _surface(view: ModelView, features: Features, tile: Tile, side: Reveal) -> S
     if min(n, m) < 2 or n * m >= len(tile):
         return None
     small = _small_tile(tile, {first: np.repeat(rows[0], m), second: np.tile(rows[1], n)})
-    [(_, prediction)] = predict_directly(view, features, small, [side], Memory())
-    predicted = prediction.by_row()
+    predicted = predict_directly(view, features, small, [side], Memory())[side].by_row()
     values = predicted.reshape(n, m, -1).astype(np.float64)
     knots = _numbers(small, first)[::m], _numbers(small, second)[:m]
     return Surface((first, second), knots, values, predicted.ndim == 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from sfit.restrict._direct import Memory, predict_directly
 from sfit.restrict._first_layer import make_updates
 from sfit.restrict._inputs import inputs_of
 from sfit.restrict._mean_polyline import MeanOfPolylines
-from sfit.restrict._prediction import Restricted
+from sfit.restrict._prediction import Arithmetic, Computed, Restricted
 from sfit.restrict._relu import Polyline
 from sfit.rows import Tile, reveal, take_rows
 
@@ -87,14 +87,16 @@ class Precision:
 
 
 def repeats(
-    view: ModelView, features: Features, functions: Mapping[Reveal, Restricted], tile: Tile
+    view: ModelView, features: Features, functions: Mapping[Computed, Restricted], tile: Tile
 ) -> bool:
     """Whether cells hold the model's predictions to the bit, checked on some of the sides."""
-    sides = list(functions)[:: max(1, len(functions) // VERIFIED_CELLS)]
+    some = list(functions)[:: max(1, len(functions) // VERIFIED_CELLS)]
     sample = _sample(features, tile, with_ends=False)
+    sides = [side for computed in some for side in computed.side.needs()]
+    direct = predict_directly(view, features, sample, sides, Memory())
     return all(
-        np.array_equal(functions[side](sample).by_row(), prediction.by_row())
-        for side, prediction in predict_directly(view, features, sample, sides, Memory())
+        np.array_equal(functions[Computed(side)](sample).by_row(), prediction.by_row())
+        for side, prediction in direct.items()
     )
 
 
@@ -102,8 +104,8 @@ def not_reproduced(
     view: ModelView,
     features: Features,
     network: Dense,
-    contrasts: Sequence[Contrast],
-    functions: Mapping[Side, Restricted],
+    contrasts: Mapping[Contrast, Arithmetic],
+    functions: Mapping[Computed, Restricted],
     tile: Tile,
     precision: Precision,
 ) -> dict[Contrast, bool]:
@@ -116,14 +118,13 @@ def not_reproduced(
     and at the ends of the column, where units may bend that no other row reaches.
     """
     failed: dict[Contrast, bool] = {}
-    for arithmetic in ("polyline", "update"):
-        some = [
-            c for c in contrasts if isinstance(c.full, Reveal) and c.full.arithmetic == arithmetic
-        ]
+    kinds: tuple[Arithmetic, ...] = ("polyline", "update")
+    for kind in kinds:
+        some = [contrast for contrast, of_contrast in contrasts.items() if of_contrast == kind]
         if some:
-            ends = arithmetic == "polyline"
+            made = {computed.side: f for computed, f in functions.items() if computed[1] == kind}
             wrong, close = _wrong(
-                view, features, network, some, functions, tile, precision, with_ends=ends
+                view, features, network, some, made, tile, precision, with_ends=kind == "polyline"
             )
             for contrast, is_wrong, is_close in zip(some, wrong, close, strict=True):
                 if is_wrong or is_close:
@@ -144,12 +145,13 @@ def _wrong(
 ) -> tuple[Array, Array]:
     """For each contrast, whether the error is more than rounding, and whether rounding decides."""
     sample = _sample(features, tile, with_ends=with_ends)
-    sides = list(dict.fromkeys(side for c in contrasts for side in _sides(c)))
+    pairs = list(map(_revealed, contrasts))
+    sides = list(dict.fromkeys(side for pair in pairs for side in pair))
     number = {side: k for k, side in enumerate(sides)}
-    base, full = np.array([[number[side] for side in _sides(c)] for c in contrasts]).T
+    base, full = np.array([[number[side] for side in pair] for pair in pairs]).T
     ours = _stacked([functions[side](sample).by_row() for side in sides])
     checked = _checked_sides(sides, len(sample) * features.reference.size)
-    answers = dict(predict_directly(view, features, sample, checked, Memory()))
+    answers = predict_directly(view, features, sample, checked, Memory())
     theirs = _stacked([answers[side].by_row() for side in checked])
     if ours.shape[1:] != theirs.shape[1:]:
         return np.ones(len(contrasts), dtype=bool), np.ones(len(contrasts), dtype=bool)
@@ -176,18 +178,29 @@ def _wrong(
     least = precision.unit * sizes.max(axis=1) / len(sample)
     drift, error = (np.maximum(_mean(some, moves), least) for some in (drifts, errors))
     rows = _rows(tile, DENSITY_ROWS)
-    bases = {
-        side: _stacked([functions[side](rows).by_row()])[0] for side in {c.base for c in contrasts}
-    }
+    bases: dict[Reveal, Array] = {}
     close = np.zeros(len(contrasts), dtype=bool)
     for k in np.flatnonzero(~wrong).tolist():
-        function = functions[contrasts[k].full]
-        coarse = function.rounding() if isinstance(function, Polyline | MeanOfPolylines) else 0.0
-        [revealed] = _stacked([function(rows).by_row()])
-        close[k] = precision.flips(
-            bases[contrasts[k].base], revealed, drift[k] + coarse, error[k] + coarse
-        )
+        of_base, of_full = pairs[k]
+        if of_base not in bases:
+            [bases[of_base]] = _stacked([functions[of_base](rows).by_row()])
+        close[k] = _flips(functions[of_full], bases[of_base], rows, drift[k], error[k], precision)
     return np.asarray(wrong), close
+
+
+def _revealed(contrast: Contrast) -> tuple[Reveal, Reveal]:
+    """Both sides of a contrast that a route computes."""
+    [base], [full] = contrast.base.needs(), contrast.full.needs()
+    return base, full
+
+
+def _flips(
+    function: Restricted, base: Array, rows: Tile, drift: Array, error: Array, precision: Precision
+) -> bool:
+    """Whether too many of all rows are expected to count differently along a route."""
+    coarse = function.rounding() if isinstance(function, Polyline | MeanOfPolylines) else 0.0
+    [revealed] = _stacked([function(rows).by_row()])
+    return precision.flips(base, revealed, drift + coarse, error + coarse)
 
 
 def _mean(errors: Array, moves: Array) -> Array:
@@ -226,9 +239,10 @@ def _agrees(
     sample = replace(sample, X=reveal(features.reference, sample.X, columns, None))
     background = inputs_of(network, features.background(columns))
     [function] = make_updates(network, background, [columns], np.dtype(float))
-    answers = dict(predict_directly(view, features, sample, [Reveal(frozenset()), union], Memory()))
+    nothing = Reveal(frozenset())
+    answers = predict_directly(view, features, sample, [nothing, union], Memory())
     ours = _stacked([function(sample).by_row()])
-    base, theirs = (_stacked([prediction.by_row()]) for prediction in answers.values())
+    base, theirs = (_stacked([answers[side].by_row()]) for side in (nothing, union))
     if ours.shape != theirs.shape:
         return False
     effects = _effects(np.abs(theirs - base), _moves(base, theirs, precision))
@@ -252,11 +266,6 @@ def _effects(moved: Array, moves: Array) -> Array:
     ordered = np.sort(np.where(moves[:, :, None], moved, np.inf), axis=1)
     middle = np.maximum(np.count_nonzero(moves, axis=1) - 1, 0) // 2
     return np.maximum(moved, np.take_along_axis(ordered, middle[:, None, None], axis=1))
-
-
-def _sides(contrast: Contrast) -> tuple[Reveal, Reveal]:
-    """Both sides; a refitted model has no route."""
-    return cast(Reveal, contrast.base), cast(Reveal, contrast.full)
 
 
 def _checked_sides(sides: Sequence[Reveal], values_per_side: int) -> list[Reveal]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit._average import Average
-from sfit._contrast import Reveal, Side
+from sfit._contrast import Reveal
 from sfit._differences import Evaluation
 from sfit._features import Features, constant_features, group_columns, positions_of, shorten
 from sfit._losses import Loss, check_loss, choose_loss
@@ -25,6 +25,7 @@ from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import Dense, ModelView, Trees, as_view
 from sfit.models._network import computed_in
 from sfit.restrict import (
+    Computed,
     Constant,
     Restricted,
     SidePredictions,
@@ -107,9 +108,9 @@ class Sample:
         structure = self.view.structure
         if isinstance(structure, Dense):
             structure = computed_in(structure, output.dtype)
-        computed: dict[Side, Restricted] = {}
+        computed: dict[Computed, Restricted] = {}
         if not self.features.shown(nothing.shown):
-            computed[nothing] = Constant(base.values)
+            computed[Computed(nothing)] = Constant(base.values)
         if isinstance(structure, Trees):
             # Trees sum leaf values row by row, so the batch does not matter.
             noise = 0.0

@@ -1,4 +1,4 @@
-"""The data that every job needs, sent to each worker once.
+"""Jobs on joblib workers, and the data that every job needs, sent to each worker once.
 
 Threads share the payload. Other processes, local or remote, receive it as one array of bytes, which
 joblib's backends recognise: loky maps it into memory, Dask scatters it. (Dask underestimates the
@@ -9,19 +9,24 @@ If every side has a prepared function, the model itself is not sent.
 
 from __future__ import annotations
 
-from collections.abc import Set
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import islice
 from pickle import loads
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import Parallel, cpu_count, effective_n_jobs
 from joblib.externals.loky.backend.reduction import dumps
 from joblib.parallel import get_active_backend
 
-from sfit._contrast import Side
+from sfit._blas import blas_threads
 from sfit._differences import Evaluation
+from sfit.restrict import Computed
 
 Array = npt.NDArray[Any]
 
@@ -45,7 +50,7 @@ Module state, because nothing else survives from task to task in the workers of 
 
 
 def make_payload(
-    evaluation: Evaluation, statistic: Any, sides: Set[Side]
+    evaluation: Evaluation, statistic: Any, sides: Set[Computed]
 ) -> tuple[Payload, dict[str, str]]:
     """The payload for questions about some sides, and its hint for joblib."""
     of_rows = evaluation.rows.shared
@@ -95,7 +100,7 @@ def _got_from_ray(reference: Any) -> Array:
     return np.asarray(ray.get(reference))
 
 
-def _light(evaluation: Evaluation, sides: Set[Side]) -> Evaluation:
+def _light(evaluation: Evaluation, sides: Set[Computed]) -> Evaluation:
     """The evaluation reduced to what some sides need."""
     predictions = evaluation.predictions
     prepared = {side: predictions.prepared[side] for side in sides & predictions.prepared.keys()}
@@ -105,3 +110,50 @@ def _light(evaluation: Evaluation, sides: Set[Side]) -> Evaluation:
         light = replace(light, view=None)  # type: ignore[arg-type]
     # Each job brings its rows.
     return replace(evaluation, predictions=light, rows=None)  # type: ignore[arg-type]
+
+
+JOBS_AT_A_TIME = 4
+"""Jobs per worker in one batch, for a backend that returns results only all at once."""
+
+
+Run = Callable[[Iterable[Any]], Iterator[Any]]
+
+
+@contextmanager
+def workers(n_jobs: int | None, hint: Mapping[str, str]) -> Iterator[Run]:
+    """A function that runs `delayed` calls and yields their results in any order.
+
+    `hint` is joblib's hint from `share`.
+    """
+    backend, _ = get_active_backend(**hint)
+    if backend.supports_return_generator:
+        yield Parallel(n_jobs=n_jobs, return_as="generator_unordered", **hint)
+        return
+    # Ray's backend. A checkpoint is written between results, so they must not all come at the end.
+    size = JOBS_AT_A_TIME * effective_n_jobs(n_jobs)
+    with Parallel(n_jobs=n_jobs, **hint) as parallel:
+
+        def run(calls: Iterable[Any]) -> Iterator[Any]:
+            pending = iter(calls)
+            while batch := list(islice(pending, size)):
+                yield from parallel(batch)
+
+        yield run
+
+
+@contextmanager
+def limit_threads(payload: Payload, sides: Set[Computed], n_jobs: int | None) -> Iterator[None]:
+    """Limit linear algebra to the cores while several threads run a network or any model."""
+    n_workers = effective_n_jobs(n_jobs)
+    if n_workers == 1 or not isinstance(payload, Shared):
+        yield
+        return
+    evaluation: Evaluation = payload.value[0]
+    updates = any(side.arithmetic == "update" for side in sides)
+    if sides <= evaluation.predictions.prepared.keys() and not updates:
+        yield
+        return
+    limits = max(1, cpu_count() // n_workers)
+    # scikit-learn's forests set warning filters in every thread, and may not restore them.
+    with warnings.catch_warnings(), blas_threads(limits):
+        yield
