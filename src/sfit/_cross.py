@@ -131,10 +131,12 @@ def cross_significance(
     >>> import sfit
     >>> from sklearn.linear_model import LinearRegression
     >>> X, y = sfit.simulate.interactions(200, random_state=0)
-    >>> result = sfit.cross_significance(LinearRegression(), X, y, random_state=0)
+    >>> result = sfit.cross_significance(
+    ...     LinearRegression(), X, y, correction="holm", random_state=0
+    ... )
     >>> result.selected
     ('X1',)
-    >>> result.folds.query("term == ('X1',)")["n_train"].tolist()
+    >>> result.folds["n_train"].unique().tolist()
     [40, 80, 120, 160]
     """
     request = CrossRequest.checked(**locals())
