@@ -2,11 +2,14 @@
 
 import json
 import warnings
+from itertools import permutations
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -141,7 +144,7 @@ def test_an_interrupted_run_resumes_to_the_same_bits(n, tmp_path, monkeypatch):
     X = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
     y = X["a"] + rng.normal(size=n)
     set_tiles(monkeypatch, n // 20)
-    monkeypatch.setattr("sfit._permutation_test.RUNS_TOGETHER", 2)
+    monkeypatch.setattr("sfit._measure.RUNS_TOGETHER", 2)
     left = [10**9]
     asked = []
 
@@ -332,6 +335,64 @@ def test_no_number_of_permutations_is_enough():
             reference=0.0,
             alpha=1e-9,
         )
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    y=st.lists(st.integers(0, 2), min_size=6, max_size=6),
+    g=st.lists(st.integers(0, 2), min_size=6, max_size=6),
+    n=st.integers(2, 6),
+    statistic=st.sampled_from(["auto", "loss"]),
+)
+def test_no_p_value_is_below_its_resolution(y, g, n, statistic):
+    """Ties reduce the distinct permutations. By all permutations: no true p is below 1 over them."""
+    y, g = np.array(y[:n], dtype=float), np.array(g[:n], dtype=float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        [test] = sfit.feature_significance(
+            lambda rows: g[np.asarray(rows)[:, 0].astype(int)],
+            np.arange(n, dtype=float)[:, None],
+            y,
+            loss="squared_error",
+            test=sfit.PermutationTest(n_permutations=999, statistic=statistic),
+            reference=0.0,
+            random_state=0,
+        ).tests
+    sums = [y @ g[list(order)] for order in permutations(range(n))]
+    by_sum = np.mean(np.array(sums) >= y @ g - 1e-9)
+    pairs = [sorted(zip(y, g[list(order)], strict=True)) for order in permutations(range(n))]
+    same_pairs = np.mean([one == pairs[0] for one in pairs])
+    assert test.p_value >= test.p_resolution
+    assert test.p_resolution >= 1 / 1_000
+    # The resolution never exceeds the share of the permutations that change nothing, ...
+    assert test.p_resolution <= max(same_pairs, 1 / 1_000) + 1e-12
+    # ... which no p-value over all permutations is below.
+    assert by_sum >= same_pairs
+    if statistic == "loss":
+        assert test.p_value >= by_sum - 4 * np.sqrt(by_sum * (1 - by_sum) / 999) - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("y", "resolution"),
+    [
+        (np.arange(4.0), 1 / 24),
+        (np.append(np.zeros(19), 1.0), 1 / 20),
+        (np.repeat([0.0, 1.0], 5), 1 / 252),
+    ],
+)
+def test_the_resolution_counts_distinct_permutations(y, resolution):
+    """Of 4 rows, of one event among 20, of 5 and 5; equal predictions count as equal outcomes do."""
+    for outcomes, values in ((y, np.arange(len(y)) + 1.0), (np.arange(len(y)) + 1.0, y)):
+        [test] = sfit.feature_significance(
+            lambda rows, values=values: values[np.asarray(rows)[:, 0].astype(int)],
+            np.arange(len(y), dtype=float)[:, None],
+            outcomes,
+            test="permutation",
+            reference=0.0,
+            random_state=0,
+        ).tests
+        assert test.p_resolution == resolution
+        assert test.p_value >= resolution
 
 
 def test_a_large_part_that_misses_a_tile(monkeypatch):

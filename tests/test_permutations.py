@@ -198,7 +198,7 @@ def test_golden_rise(name, expected, se):
     for loss in (LOSSES[name], Loss("callable", None, LOSSES[name].per_row)):
         found = rise(loss, y, g, np.random.default_rng(0))
         assert found.total / found.n == pytest.approx(expected, abs=5e-7)
-        assert np.sqrt(found.spread) / found.n_rows == pytest.approx(se, abs=5e-7)
+        assert np.sqrt(found.spread) / found.n == pytest.approx(se, abs=5e-7)
 
 
 def test_golden_rise_of_the_log_loss():

@@ -56,7 +56,8 @@ class ChainedPermutation(PermutationStatistic):
         """The evidence of all folds; a feature that every model ignores has p = 1."""
         merged = self.merge(question, tallies, None)
         evidence: PermutationEvidence = super().conclude(question, merged)
-        resolution = stouffer([test.p_resolution for test in tests], tests)
+        # Ties broken in the middle: a fold in which all re-matchings tie says nothing.
+        resolution = stouffer([test.p_resolution / 2 for test in tests], tests)
         evidence = replace(evidence, p_resolution=resolution, share_within=1.0)
         if not (merged.variance > 0).any():
             return evidence

@@ -115,9 +115,9 @@ def unreachable(tests: Sequence[AnySetTest], alpha: float, correction: str | Non
         family = [test for test in tests if test.order == order]
         resolutions = [t.p_resolution for t in family if isinstance(t, PermutationSetTest)]
         threshold = smallest_threshold(alpha, correction, len(family))
-        if resolutions and max(resolutions) >= threshold:
+        if resolutions and min(resolutions) >= threshold:
             texts.append(
-                f"no p-value of order {order} can be below {max(resolutions):.2g}, and the smallest"
+                f"no p-value of order {order} can be below {min(resolutions):.2g}, and the smallest"
                 f" is compared with {threshold:.2g}: use more permutations or more rows, or decide "
                 "at a larger alpha or with another correction."
             )

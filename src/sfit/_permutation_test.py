@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, exp, fsum, sqrt
+from math import ceil, exp, fsum
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
 
 from sfit import _packed
 from sfit._arguments import check_choice, check_whole
@@ -25,7 +24,7 @@ from sfit._effects import merge as merge_effects
 from sfit._losses import Loss
 from sfit._multiplicity import smallest_threshold
 from sfit._permutations import FREE_ROWS, Rematchings
-from sfit._rise import SAMPLED_SHIFTS, Rise, is_sampled
+from sfit._rise import SAMPLED_SHIFTS, RiseSums, interval, is_sampled
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
 from sfit._statistic import Scored
 from sfit._tile_part import PermutationTally, TilePart
@@ -266,7 +265,8 @@ class PermutationStatistic:
         """The p-value, the rise and its interval."""
         effects = conclude(seen.effects)
         size = seen.sums.shape[1]
-        resolution = max(1 / size, exp(-min(seen.log_group, 700.0)))
+        smallest = _smallest_p(seen.log_group)
+        resolution = max(1 / size, smallest)
         share = _share_within(seen.moments)
         is_constant = bool((seen.moments[:, 2] == 0).all() and np.ptp(seen.moments[:, 1]) == 0)
         varies = seen.variance > 0
@@ -289,11 +289,13 @@ class PermutationStatistic:
         n_reached = int(np.count_nonzero(copies >= observed - TIE))
         n_above = int(np.count_nonzero(copies > observed + TIE))
         spread = float(copies.std(ddof=1)) if size > 2 else 0.0
-        low, centre, high = _interval(Rise(*seen.rise.tolist()), self.alpha)
+        low, centre, high = interval(RiseSums(*seen.rise.tolist()), self.alpha)
         return PermutationEvidence(
             n=n,
             effects=effects,
-            p_value=(1 + n_reached) / size,
+            # Random draws can miss re-matchings that reach the statistic: p is no smaller than the
+            # share of those that equal the observed one.
+            p_value=max((1 + n_reached) / size, smallest),
             rise=centre,
             ci_low=low,
             ci_high=high,
@@ -403,7 +405,7 @@ class PermutationStatistic:
             losses = floats.take(2 * n_tiles).reshape(-1, 2)
             effects = EffectTally(n_rows, n_moved, n_better, n_worse, losses)
             sums = floats.take(n_components * size).reshape(n_components, size)
-            variance, total = floats.take(n_components), floats.take(4)
+            variance, total = floats.take(n_components), floats.take(len(RiseSums._fields))
             moments = floats.take(5 * n_tiles).reshape(-1, 5)
             [log_group] = floats.take(1).tolist()
             tallies.append(PermutationTally(effects, sums, variance, total, moments, log_group))
@@ -422,6 +424,13 @@ def _check_unit(tally: PermutationTally) -> None:
         )
 
 
+def _smallest_p(log_group: float) -> float:
+    """One over the number of distinct re-matchings, a whole number."""
+    if log_group > 20:
+        return exp(-min(log_group, 700.0))
+    return 1 / round(exp(log_group))
+
+
 def _share_within(moments: Array) -> float:
     """Smaller share of the variance of outcomes or predictions that lies within tiles."""
     moments = moments[moments[:, 0] > 0]
@@ -438,13 +447,3 @@ def _share_within(moments: Array) -> float:
         whole = (within + between) / (n.sum() - 1)
         shares.append(within / (n.sum() - len(n)) / whole if spread else 1.0)
     return min(shares)
-
-
-def _interval(added: Rise, alpha: float) -> tuple[float, float, float]:
-    """The rise and its asymptotic interval: lower end, estimate, upper end."""
-    if added.n == 0:
-        return 0.0, 0.0, 0.0
-    centre = added.total / added.n
-    se = sqrt(added.spread) / added.n_rows
-    half = float(student.isf(alpha / 2, max(added.n_rows - 1, 1))) * se
-    return centre - half, centre, centre + half

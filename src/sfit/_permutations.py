@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.fft import irfft, rfft
+from scipy.special import gammaln
 
 from sfit._blas import blas_threads
 
@@ -54,6 +55,20 @@ class Rematchings:
         if self.free:
             return lgamma(self.m + 1)
         return sum(log(max(stop - start, 1)) for start, stop in self._blocks)
+
+    def log_distinct(self, values: Array) -> float:
+        """Logarithm of the number of distinct sequences that re-matching makes of some values.
+
+        All of them are equally likely. If blocks are shifted, this is an upper bound: it ignores
+        equal values.
+        """
+        if not self.free or not self.m:
+            return self.log_group
+        rows = np.ascontiguousarray(values)
+        # Rows are compared by their bits: a negative zero counts as another value.
+        bits = rows.reshape(-1).view(f"V{rows.nbytes // self.m}")
+        _, counts = np.unique(bits, return_counts=True)
+        return self.log_group - float(gammaln(counts + 1).sum())
 
     def outcomes(self) -> Iterator[Array]:
         """Batches of re-matchings: for each, the row whose outcome each prediction meets."""

@@ -6,10 +6,12 @@ the mean of L_aa. It is zero if predictions and outcomes are independent.
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import t as student
 
 from sfit._bilinear import PRODUCTS
 from sfit._losses import Loss
@@ -19,6 +21,12 @@ Array = npt.NDArray[Any]
 
 SAMPLED_SHIFTS = 64
 """Shifts that estimate the rise of a loss without a closed form."""
+
+SMALL_TILE = 30
+"""Fewer rows share too many of their pairs to show how much their rise varies."""
+
+COMPARED = 5
+"""This many small tiles are compared with each other, however many rows each has."""
 
 
 class CrossLosses(NamedTuple):
@@ -33,16 +41,40 @@ class CrossLosses(NamedTuple):
 
 
 class Rise(NamedTuple):
-    """The rise of some rows, ready to be added up over tiles."""
+    """The rise of the rows of one tile."""
 
     n: int
     """Rows over which the rise is averaged."""
     total: float
     """Sum of A_i - L_ii over these rows."""
-    n_rows: int
-    """All rows from which predictions come."""
     spread: float
-    """n_rows times the variance of a row's contribution."""
+    """Variance of the total."""
+
+
+NO_RISE = Rise(0, 0.0, 0.0)
+"""The rise of rows without others."""
+
+
+class RiseSums(NamedTuple):
+    """The rises of some tiles; all but the first two numbers hold either large or small tiles.
+
+    A small tile has fewer than 30 rows. They share most of their pairs, so they say little about
+    the variance of their total; many small tiles are compared with each other instead.
+    """
+
+    n: float = 0.0
+    total: float = 0.0
+    spread: float = 0.0
+    freedom: float = 0.0
+    """Degrees of freedom of the spread."""
+    small_n: float = 0.0
+    small_n_squares: float = 0.0
+    small_total: float = 0.0
+    small_total_squares: float = 0.0
+    small_products: float = 0.0
+    """Sum of the products of number of rows and total."""
+    small_spread: float = 0.0
+    small_freedom: float = 0.0
 
 
 def rise(loss: Loss, y: Array, g: Array, rng: np.random.Generator, of: Array | None = None) -> Rise:
@@ -50,19 +82,74 @@ def rise(loss: Loss, y: Array, g: Array, rng: np.random.Generator, of: Array | N
     n_rows = len(y)
     n = n_rows if of is None else int(np.count_nonzero(of))
     if n_rows < 2 or n == 0:
-        return Rise(0, 0.0, 0, 0.0)
+        return NO_RISE
     own, of_outcome, of_prediction = cross_losses(loss, y, g, rng, of)
     gaps = of_outcome - own
     if of is None:
-        contributions = of_outcome + of_prediction - own
-        return Rise(n, float(gaps.sum()), n_rows, n_rows * _variance(contributions))
+        contributions = gaps + of_prediction
+        return Rise(n, float(gaps.sum()), n * float(np.var(contributions, ddof=1)))
     total = float(gaps[of].sum())
-    contributions = of_prediction + np.where(of, (gaps - total / n) * (n_rows / n), 0.0)
-    return Rise(n, total, n_rows, n_rows * _variance(contributions))
+    # Outcomes come from the n rows, predictions from all rows: each has its sample variance.
+    contributions = (of_prediction - of_prediction.mean()) * (n / sqrt(n_rows * (n_rows - 1)))
+    if n > 1:
+        contributions[of] += (gaps[of] - total / n) * sqrt(n / (n - 1))
+    return Rise(n, total, float(np.square(contributions).sum()))
 
 
-def _variance(values: Array) -> float:
-    return float(np.var(values, ddof=1))
+def rise_sums(of_tile: Rise) -> Array:
+    """The sums of one tile, which may be added up in the order of the tiles."""
+    n, total, spread = of_tile
+    if n == 0:
+        return np.array(RiseSums())
+    if n >= SMALL_TILE:
+        return np.array(RiseSums(n, total, spread, n - 1))
+    squares = n * n, total, total * total, n * total
+    return np.array(RiseSums(n, total, 0.0, 0.0, n, *squares, spread, n - 1))
+
+
+def interval(sums: RiseSums, alpha: float) -> tuple[float, float, float]:
+    """The rise and its asymptotic interval: lower end, estimate, upper end.
+
+    Large tiles give the variance of their totals from their rows. Small tiles are compared with
+    each other if there are enough of them: at least five, or as many as a tile has rows.
+    """
+    if sums.n == 0:
+        return 0.0, 0.0, 0.0
+    centre = sums.total / sums.n
+    spread, freedom = sums.spread + sums.small_spread, sums.freedom + sums.small_freedom
+    if sums.small_n and _n_tiles(sums) >= min(COMPARED, sums.small_n / _n_tiles(sums)):
+        spread, freedom = _added(sums.spread, sums.freedom, *_between(sums))
+    if freedom <= 0:
+        return -np.inf, centre, np.inf
+    half = float(student.isf(alpha / 2, freedom)) * sqrt(spread) / sums.n
+    return centre - half, centre, centre + half
+
+
+def _n_tiles(sums: RiseSums) -> float:
+    """Number of small tiles; of tiles of unequal size, the effective number."""
+    return sums.small_n**2 / sums.small_n_squares
+
+
+def _between(sums: RiseSums) -> tuple[float, float]:
+    """Variance of the total of the small tiles, from their distances to the mean rise of them all.
+
+    If the variance of a tile's total is proportional to its rows, this is unbiased.
+    """
+    mean = sums.small_total / sums.small_n
+    products, n_squares = mean * sums.small_products, mean**2 * sums.small_n_squares
+    apart = max(sums.small_total_squares - 2 * products + n_squares, 0.0)
+    freedom = _n_tiles(sums) - 1
+    return (apart * _n_tiles(sums) / freedom if freedom > 0 else 0.0), freedom
+
+
+def _added(
+    first: float, freedom: float, second: float, other_freedom: float
+) -> tuple[float, float]:
+    """The sum of two independent variances, and its degrees of freedom (Welch, Satterthwaite)."""
+    spread = first + second
+    if first == 0 or second == 0:
+        return spread, freedom if second == 0 and first > 0 else other_freedom
+    return spread, spread**2 / (first**2 / freedom + second**2 / other_freedom)
 
 
 def cross_losses(

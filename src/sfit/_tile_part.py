@@ -15,7 +15,7 @@ from sfit._bilinear import PRODUCTS, columns, indicators, log_probabilities
 from sfit._effects import EffectTally, describe
 from sfit._losses import Loss
 from sfit._permutations import TERMS_TOGETHER, ProductSums, Rematchings
-from sfit._rise import Rise, loss_of_any_pair, rise
+from sfit._rise import NO_RISE, Rise, loss_of_any_pair, rise, rise_sums
 from sfit._statistic import Scored
 
 Array = npt.NDArray[Any]
@@ -30,11 +30,11 @@ class PermutationTally(NamedTuple):
     variance: Array
     """For each component, the variance of its sum over all re-matchings."""
     rise: Array
-    """Numbers of rows, total and spread of the rise (`Rise`), added up."""
+    """The rise, added up (`RiseSums`)."""
     moments: Array
     """Per tile: number of rows, then mean and sum of squares of the outcome and the prediction."""
     log_group: float
-    """Logarithm of the number of distinct re-matchings."""
+    """Logarithm of an upper bound on the number of distinct re-matchings."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,9 @@ class TilePart:
         none = np.zeros((n_components, size))
         is_ignored = len(g) < 2 or bool((g == g[0]).all()) or one.is_ignored()
         moments = _moments(self.y, np.broadcast_to(g[:1], g.shape) if is_ignored else g)
-        log_group = self.rematchings.log_group
-        tally = PermutationTally(effects, none, none[:, 0], np.zeros(4), moments, log_group)
+        tally = PermutationTally(
+            effects, none, none[:, 0], rise_sums(NO_RISE), moments, self._log_outcomes
+        )
         if len(g) < 2:
             return tally, None
         if is_ignored:
@@ -129,8 +130,9 @@ class TilePart:
             if key not in self.of_constants:
                 constant = np.broadcast_to(g[0], g.shape)
                 self.of_constants[key] = self.rise(constant)._replace(total=0.0)
-            return tally._replace(rise=np.array(self.of_constants[key])), None
-        tally = tally._replace(rise=np.array(self.rise(g)))
+            return tally._replace(rise=rise_sums(self.of_constants[key])), None
+        log_group = min(self._log_outcomes, self.rematchings.log_distinct(g))
+        tally = tally._replace(rise=rise_sums(self.rise(g)), log_group=log_group)
         if self.statistic == "loss" and not self.is_product:
             sums = self.loss_sums(g)
             variance = np.square(sums).mean()
@@ -140,6 +142,11 @@ class TilePart:
         scores = _by_identity(self.prediction_scores(g), _centred)
         variance = [_variance(u, v) for u, v in zip(self.products.outcomes, scores, strict=True)]
         return tally._replace(variance=np.array(variance)), scores
+
+    @cached_property
+    def _log_outcomes(self) -> float:
+        """Logarithm of the number of distinct re-matchings of the outcomes."""
+        return self.rematchings.log_distinct(self.y if self.of_class is None else self.of_class)
 
     @property
     def is_product(self) -> bool:

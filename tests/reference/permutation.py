@@ -16,6 +16,7 @@ from itertools import permutations, product
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from .slow import losses
 
@@ -116,13 +117,77 @@ def influences(matrix: Matrix) -> list[float]:
 def rise_se(matrices: Sequence[Matrix]) -> float:
     """Root of sum_t n_t s_t^2 / n^2, s_t the standard deviation of the influences in tile t."""
     n = sum(len(matrix) for matrix in matrices)
-    within_tiles = []
-    for matrix in matrices:
-        values = influences(matrix)
-        mean = math.fsum(values) / len(values)
-        variance = math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)
-        within_tiles.append(len(values) * variance)
-    return math.sqrt(math.fsum(within_tiles)) / n
+    return math.sqrt(math.fsum(tile_of(matrix)[2] for matrix in matrices)) / n
+
+
+Tile = tuple[int, float, float]
+"""Of one tile: rows that count, their total rise, and the variance of this total from its rows."""
+
+
+def tile_of(matrix: Matrix) -> Tile:
+    """n_t, n_t times the rise, and n_t s_t^2."""
+    n = len(matrix)
+    return n, n * _rise_of_tile(matrix), n * sample_variance(influences(matrix))
+
+
+def class_tile_of(matrix: Matrix, y: Sequence[int], k: int) -> Tile:
+    """The same for the outcomes of class k, m of n rows, under the predictions of all rows.
+
+    The total varies with the m outcomes and with the n predictions. Each of both has its sample
+    variance; a row of the class is in both, which gives the covariance.
+    """
+    n, own = len(matrix), [i for i, label in enumerate(y) if label == k]
+    m = len(own)
+    gaps = {
+        a: math.fsum(matrix[a][b] for b in range(n) if b != a) / (n - 1) - matrix[a][a] for a in own
+    }
+    columns = []
+    for b in range(n):
+        met = [matrix[a][b] for a in own if a != b]
+        columns.append(math.fsum(met) / len(met) if met else 0.0)
+    variance = m * m * sample_variance(columns) / n
+    if m > 1:
+        variance += m * sample_variance(list(gaps.values()))
+        gap, column = math.fsum(gaps.values()) / m, math.fsum(columns) / n
+        together = math.fsum((gaps[i] - gap) * (columns[i] - column) for i in own)
+        variance += 2 * together * m / math.sqrt(n * (n - 1)) * math.sqrt(m / (m - 1))
+    return m, math.fsum(gaps.values()), variance
+
+
+def sample_variance(values: Sequence[float]) -> float:
+    """Divided by n - 1."""
+    return sum_of_squares(values) / (len(values) - 1)
+
+
+def rise_interval(tiles: Sequence[Tile], alpha: float) -> tuple[float, float]:
+    """Centre and half width; the half width is infinite if nothing shows how much the rise varies.
+
+    STATISTICS.md: the rows of a tile show its variance, but tiles under 30 rows are compared with
+    each other. Few such tiles cannot be compared: fewer than five, and fewer than the rows in one,
+    where both are the effective numbers of tiles of unequal size.
+    """
+    n = sum(rows for rows, _, _ in tiles)
+    centre = math.fsum(total for _, total, _ in tiles) / n
+    small = [tile for tile in tiles if tile[0] < 30]
+    in_small = sum(rows for rows, _, _ in small)
+    effective = in_small**2 / sum(rows**2 for rows, _, _ in small) if small else 0.0
+    if not small or effective < min(5, in_small / effective):
+        variances = [(math.fsum(v for _, _, v in tiles), sum(rows - 1 for rows, _, _ in tiles))]
+    else:
+        large = [tile for tile in tiles if tile[0] >= 30]
+        variances = [(math.fsum(v for _, _, v in large), sum(rows - 1 for rows, _, _ in large))]
+        mean = math.fsum(total for _, total, _ in small) / in_small
+        apart = math.fsum((total - rows * mean) ** 2 for rows, total, _ in small)
+        bias = 1 - 1 / effective  # the expected share of the variance that `apart` shows
+        variances.append((apart / bias if bias > 0 else 0.0, effective - 1))
+    variances = [(v, freedom) for v, freedom in variances if v > 0] or variances[-1:]
+    whole = math.fsum(v for v, _ in variances)
+    freedom = sum(freedom for _, freedom in variances)
+    if len(variances) == 2:  # Welch and Satterthwaite
+        freedom = whole**2 / math.fsum(v * v / freedom for v, freedom in variances)
+    if freedom <= 0:
+        return centre, math.inf
+    return centre, float(stats.t.isf(alpha / 2, freedom)) * math.sqrt(whole) / n
 
 
 def class_rise(matrix: Matrix, y: Sequence[int], k: int) -> float:
@@ -143,6 +208,21 @@ def p_value(observed: float, permuted: Sequence[float], tolerance: float = 0.0) 
 def p_of_group(observed: float, sums: Sequence[float], tolerance: float = 0.0) -> float:
     """#{T_b <= T} / size: the sums are those of a whole group, the identity among them."""
     return sum(t <= observed + tolerance for t in sums) / len(sums)
+
+
+def n_sequences(values: Sequence[Any]) -> int:
+    """Number of distinct orders of some values; all are equally likely."""
+    repeats = [math.factorial(values.count(value)) for value in set(values)]
+    return math.factorial(len(values)) // math.prod(repeats)
+
+
+def smallest_p(pieces: Sequence[tuple[Sequence[Any], Sequence[Any]]]) -> float:
+    """No p-value of free permutations is smaller, for outcomes and predictions in several tiles.
+
+    Permuting equal outcomes among each other, or equal predictions, changes nothing. So at least
+    this share of all permutations gives exactly the observed pairs.
+    """
+    return math.prod(1 / min(n_sequences(y), n_sequences(g)) for y, g in pieces)
 
 
 def z_score(observed: float, permuted: Sequence[float]) -> float:

@@ -1,7 +1,7 @@
 """The slow permutation test against STATISTICS.md, numbers computed by hand, and SciPy."""
 
 import math
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -239,3 +239,27 @@ def test_the_scores_of_one_of_two_classes_are_those_of_the_other():
     both = [slow.auto([slow.class_scores(BINARY, q, k)], identity)[1] for k in (0, 1)]
     assert both[0] == pytest.approx(both[1])
     assert both[1] == pytest.approx(slow.auto([slow.classification_scores(BINARY, q)], identity)[1])
+
+
+@pytest.mark.parametrize("values", [[1, 2, 3, 4], [0, 0, 0, 1], [1, 1, 2, 2, 2], [5, 5, 5], [7]])
+def test_the_number_of_distinct_orders(values):
+    """The formula against all permutations, one by one."""
+    assert slow.n_sequences(values) == len(set(permutations(values)))
+
+
+def test_a_class_of_all_rows_is_no_class():
+    """Outcomes and predictions of all rows: the variance of the influences."""
+    matrix = slow.loss_matrix("squared_error", np.array(Y), np.array(G))
+    assert slow.class_tile_of(matrix, [1] * len(Y), 1) == pytest.approx(slow.tile_of(matrix))
+
+
+def test_small_tiles_are_compared_with_each_other():
+    """Ten tiles of two rows, by hand: the variance of their totals, nine degrees of freedom."""
+    totals = [1.0, 3.0, 2.0, 5.0, 4.0, 0.0, 2.0, 3.0, 1.0, 4.0]
+    centre, half = slow.rise_interval([(2, total, 99.0) for total in totals], 0.05)
+    assert centre == pytest.approx(sum(totals) / 20)
+    se = math.sqrt(10 * np.var(totals, ddof=1)) / 20
+    assert half == pytest.approx(stats.t.isf(0.025, 9) * se)
+    # Two tiles of twenty rows are too few to be compared.
+    _, few = slow.rise_interval([(20, 3.0, 8.0), (20, 9.0, 10.0)], 0.05)
+    assert few == pytest.approx(stats.t.isf(0.025, 38) * math.sqrt(18) / 40)
