@@ -79,7 +79,7 @@ def assert_permutation(result, estimator, y, folds, seed, columns, scores):
         assert test.rise == pytest.approx(permutation.rise(matrices), rel=1e-9, abs=1e-12)
         if combined == 1.0:
             continue  # nothing varies: the library gives no interval
-        half = stats.t.isf(0.025, test.n - 1) * permutation.rise_se(matrices)
+        half = stats.t.isf(0.025, test.n - len(sizes)) * permutation.rise_se(matrices)
         assert test.ci_high - test.rise == pytest.approx(half, rel=1e-6)
 
 
