@@ -64,6 +64,38 @@ ARGUMENTS = [
         "beta-too-few", ArgumentError, "max_order=3", "got [0.1, 0.2]", beta=[0.1, 0.2], max_order=3
     ),
     *each("correction", {"unknown": "fdr", "number": 3, "list": []}, ArgumentError, "'holm'"),
+    *each(
+        "alpha_by_order",
+        {
+            "unknown": "holm",
+            "true": True,
+            "number": 0.05,
+            "too-many": [0.025, 0.025],
+            "none-at-all": [],
+            "not-alpha": [0.04],
+            "set": {0.05},
+            "mapping": {1: 0.05},
+        },
+        ArgumentError,
+        "alpha=0.05",
+        "got",
+    ),
+    *each(
+        "alpha_by_order",
+        {"zero": [0.05, 0.0], "text": ["a", "b"], "nan": [np.nan, 0.05], "nested": [[0.05], 0]},
+        ArgumentError,
+        "strictly between 0 and 1",
+        "got",
+        max_order=2,
+    ),
+    case(
+        "alpha_by_order-with-correction",
+        ArgumentError,
+        "correction='holm'",
+        "Omit one of them",
+        alpha_by_order="auto",
+        correction="holm",
+    ),
     *each("interval", {"unknown": "wald", "none": None}, ArgumentError, "'exact'", "got"),
     case(
         "sample_weight",

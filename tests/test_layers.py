@@ -55,10 +55,8 @@ MAY_IMPORT = {
         "exceptions",
         "_arguments",
         "_contrast",
-        "_diagnostics",
         "_effects",
         "_losses",
-        "_multiplicity",
         "_packed",
         "_permutations",
         "_rise",
@@ -110,6 +108,7 @@ MAY_IMPORT = {
     "_resume": ("exceptions", "_checkpoint", "_probe", "_versions", "models", "sample", "rows"),
     "_document": ("exceptions",),
     "_result": (
+        "exceptions",
         "_arguments",
         "_contrast",
         "_diagnostics",

@@ -30,8 +30,8 @@ PUBLIC = [
 
 ARGUMENTS = {
     sfit.feature_significance: (
-        "model X y test features loss alpha beta max_order correction reference groups "
-        "always_on given by sample_weight partners n_partners exhaustive strict fast n_jobs "
+        "model X y test features loss alpha beta max_order correction alpha_by_order reference "
+        "groups always_on given by sample_weight partners n_partners exhaustive strict fast n_jobs "
         "progress checkpoint checkpoint_key random_state"
     ),
     sfit.choose_beta: (
@@ -107,6 +107,7 @@ def test_defaults_of_the_test():
         "beta": None,
         "max_order": 1,
         "correction": None,
+        "alpha_by_order": None,
         "test": "sign",
         "reference": "mean",
         "groups": None,

@@ -45,6 +45,7 @@ TOLD = {
         "beta": (0.02, "beta"),
         "max_order": (2, "max_order"),
         "correction": ("holm", "correction"),
+        "alpha_by_order": ("auto", "alpha_by_order"),
         "test": (sfit.SignTest(interval="asymptotic"), "interval"),
         "given": (["b"], "given"),
         "by": (X["a"] > 0, "by"),

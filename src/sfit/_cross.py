@@ -10,10 +10,11 @@ from joblib import delayed, effective_n_jobs
 from sklearn.base import is_classifier, is_regressor
 
 from sfit._arguments import warn_of_order
+from sfit._diagnostics import unreachable
 from sfit._features import group_columns
 from sfit._folds import About, Chain, FoldOutcome, check_classes, cut, fit_and_test, keep, recall
 from sfit._losses import choose_loss
-from sfit._multiplicity import adjust
+from sfit._multiplicity import Correction
 from sfit._permutation_test import PermutationTest
 from sfit._refits import check_estimator, training_rows
 from sfit._request import CrossRequest
@@ -222,7 +223,8 @@ def _result(chain: Chain, outcomes: Sequence[FoldOutcome], session: Session) -> 
         for feature, question in enumerate(questions)
     ]
     p_values = statistic.p_values(evidence)
-    adjusted = adjust(p_values, request.correction)
+    correction = Correction(request.correction)
+    adjusted = correction.adjust(p_values)
     tests = tuple(
         statistic.record(question.contrast, (name,), (), one, p, q)
         for question, name, one, p, q in zip(
@@ -235,12 +237,13 @@ def _result(chain: Chain, outcomes: Sequence[FoldOutcome], session: Session) -> 
     # What holds in every fold; in one of them alone, a column is easily constant.
     everywhere = set(about.caveats).intersection(*(one.about.caveats for one in outcomes))
     shared = [text for text in about.caveats if text in everywhere]
+    coarse = unreachable(tests, request.alpha, lambda order: correction)
     return SFITResult(
         tests=tests,
         gates=(),
         feature_names=about.names,
         settings=settings,
-        caveats=(*shared, *stuck, *statistic.diagnose(tests, (), given=False)),
+        caveats=(*shared, *stuck, *coarse, *statistic.diagnose(tests, (), given=False)),
         fold_tests=tuple(test for one in outcomes for test in one.tests),
         run=session.run(),
     )

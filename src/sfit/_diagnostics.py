@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfit._multiplicity import smallest_threshold
+from sfit._multiplicity import Correction
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest, SetTest, sign_tests
 
 Array = npt.NDArray[Any]
@@ -108,13 +108,15 @@ def closed_too_early(tests: Sequence[AnySetTest], gates: Sequence[GateTest]) -> 
     return None
 
 
-def unreachable(tests: Sequence[AnySetTest], alpha: float, correction: str | None) -> list[str]:
+def unreachable(
+    tests: Sequence[AnySetTest], alpha: float, correction_at: Callable[[int], Correction]
+) -> list[str]:
     """Sentences about orders in which no p-value of a permutation test can be small enough."""
     texts = []
     for order in sorted({test.order for test in tests}):
         family = [test for test in tests if test.order == order]
         resolutions = [t.p_resolution for t in family if isinstance(t, PermutationSetTest)]
-        threshold = smallest_threshold(alpha, correction, len(family))
+        threshold = correction_at(order).smallest_threshold(alpha, len(family))
         if resolutions and min(resolutions) >= threshold:
             texts.append(
                 f"no p-value of order {order} can be below {min(resolutions):.2g}, and the smallest"

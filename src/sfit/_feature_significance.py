@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
+from sfit._diagnostics import unreachable
 from sfit._features import positions_of
 from sfit._measure import measure
 from sfit._partitioned import PartitionedResult
@@ -36,6 +37,7 @@ class Options(TypedDict, total=False):
     beta: float | Sequence[float] | Literal["auto"] | None
     max_order: int
     correction: str | None
+    alpha_by_order: Sequence[float] | Literal["auto"] | None
     reference: Any
     groups: Mapping[str, Sequence[Any]] | None
     always_on: Sequence[Any]
@@ -77,6 +79,7 @@ def feature_significance(
     beta: float | Sequence[float] | Literal["auto"] | None = None,
     max_order: int = 1,
     correction: str | None = None,
+    alpha_by_order: Sequence[float] | Literal["auto"] | None = None,
     reference: Any = "mean",
     groups: Mapping[str, Sequence[Any]] | None = None,
     always_on: Sequence[Any] = (),
@@ -138,6 +141,10 @@ def feature_significance(
         together no longer improve on those found.
     correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, default=None
         Multiple-testing correction, applied within each order.
+    alpha_by_order : "auto" or sequence of floats, optional
+        Control the probability of any false rejection, over all orders, at `alpha`: one level per
+        order, which add up to alpha. `"auto"` gives 1/2, 1/4, ... of alpha to the orders, and what
+        is left to the last. Not together with `correction`.
     reference : str, number, mapping, row, data set or Average, default="mean"
         The values at which features are frozen: the `"mean"`, `"median"` or `"mode"` of the rows,
         one number, a mapping from column to value (other columns: mean), one value per column, or
@@ -267,7 +274,6 @@ def statistic_of(request: Request, sample: Sample) -> Any:
         n_classes=0 if sample.view.classes is None else len(sample.view.classes),
         n_outputs=1 if y.ndim == 1 else y.shape[1],
         n_rows=len(sample.rows),
-        correction=request.correction,
         by_class=isinstance(request.by, str) and request.by == "class",
     )
 
@@ -300,6 +306,7 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         partners=partners,
         exhaustive=request.exhaustive,
         strict=request.strict,
+        alpha_by_order=request.alphas,
     )
 
 
@@ -349,6 +356,7 @@ def report(
     settings = {name: getattr(request, name) for name in names} | {
         "test": statistic.name,
         "loss": sample.loss.name,
+        "alpha_by_order": request.alphas,
         "beta": design.betas if isinstance(request.test, SignTest) else (),
         "ties": getattr(statistic, "ties", None),
         "interval": statistic.interval,
@@ -368,13 +376,14 @@ def report(
         coverage = min(statistic.coverage(one.n) for one in evidence)
         few, stuck = statistic.too_few(n), statistic.caveats(evidence, sample.loss.name)
         session.warn(*stuck)
+        coarse = unreachable(tests, statistic.alpha, design.correction_at)
         results.append(
             SFITResult(
                 tests=tuple(tests),
                 gates=tuple(gates),
                 feature_names=features.named(design.tested),
                 settings=Settings(**settings, n_rows=n_rows, coverage=coverage),
-                caveats=(*general, *few, *stuck, *statistic.diagnose(tests, gates, given)),
+                caveats=(*general, *few, *stuck, *coarse, *statistic.diagnose(tests, gates, given)),
                 beta_choice=choice,
                 run=run,
             )

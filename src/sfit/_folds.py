@@ -111,7 +111,6 @@ class Chain:
             n_classes=about.n_classes,
             n_outputs=about.n_outputs,
             n_rows=self.n_tested,
-            correction=request.correction,
             by_class=False,
             seed=fold_seed(self.seed, fold),
         )

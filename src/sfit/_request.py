@@ -15,6 +15,7 @@ import numpy as np
 from sfit._arguments import (
     as_number,
     as_seed,
+    check_alphas,
     check_betas,
     check_callable,
     check_choice,
@@ -186,6 +187,7 @@ class Request(Subject):
     max_order: int = argument(partial(check_whole, most=MAX_ORDER))
     beta: Any = argument()
     correction: str | None = argument(partial(check_choice, allowed=CORRECTIONS))
+    alpha_by_order: Any = argument()
     given: Sequence[Any] | str = argument()
     by: Any = argument(identity=False)
     sample_weight: None = argument(check_no_weights, identity=False)
@@ -201,6 +203,11 @@ class Request(Subject):
         if self.given_rest and self.max_order != 1:
             raise ArgumentError(
                 f"given='rest' requires max_order=1; got max_order={self.max_order!r}."
+            )
+        if self.alphas is not None and self.correction is not None:
+            raise ArgumentError(
+                f"alpha_by_order={self.alpha_by_order!r} cannot be combined with correction="
+                f"{self.correction!r}: it corrects all orders together. Omit one of them."
             )
         if isinstance(self.test, PermutationTest):
             self._check_permutation()
@@ -239,6 +246,11 @@ class Request(Subject):
             return (0.0,) * self.max_order
         return check_betas(DEFAULT_BETA if self.beta is None else self.beta, self.max_order)
 
+    @cached_property
+    def alphas(self) -> tuple[float, ...] | None:
+        """One level per order, for error control over all orders; None: off."""
+        return check_alphas(self.alpha_by_order, self.alpha, self.max_order)
+
     def warnings(self) -> list[str]:
         """Warnings about valid but probably unintended values."""
         if self.betas is None or 1.0 not in self.betas:
@@ -258,7 +270,8 @@ class Request(Subject):
         by = self.by if isinstance(self.by, str) else self.by is not None
         betas = "auto" if self.betas is None else self.betas
         test = {"test": type(self.test).__name__} | self.test.identity()
-        return super().identity() | {"beta": betas, "by": by} | test
+        own = {"alpha_by_order": self.alphas, "beta": betas, "by": by}
+        return super().identity() | own | test
 
 
 @dataclass(frozen=True)

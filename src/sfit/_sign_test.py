@@ -309,6 +309,10 @@ class SignStatistic:
             beta_max=beta_max,
         )
 
+    def n_bases(self, order: int) -> int:
+        """All proper subsets: whether a set improves on one says nothing about the others."""
+        return 2**order - 1
+
     def p_values(self, evidence: Sequence[SignEvidence]) -> Any:
         """The p-value of each piece of evidence (Algorithm 1)."""
         return p_value([one.n_positive for one in evidence], [one.n for one in evidence])

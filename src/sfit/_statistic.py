@@ -99,6 +99,12 @@ class Test(Statistic, Protocol):
     def interval(self) -> str:
         """The kind of interval: "exact" or "asymptotic"."""
 
+    def n_bases(self, order: int) -> int:
+        """Over how many bases a true null hypothesis about one set may be tested.
+
+        It counts only what can happen while no earlier rejection is false.
+        """
+
     def p_values(self, evidence: Sequence[Any]) -> Array:
         """The p-value of each piece of evidence."""
 

@@ -149,7 +149,7 @@ def _loco_strongest(test: SetTest, settings: Settings) -> str:
 
 def _sign_closest(test: SetTest, settings: Settings) -> str:
     needed = critical_count(test.n, settings.alpha)
-    if settings.correction:
+    if settings.adjusted:
         how_near = corrected(test)
     elif needed > test.n:
         how_near = "even an improvement on all rows would not be enough"
@@ -298,7 +298,7 @@ def _permutation_strongest(test: PermutationSetTest, settings: Settings) -> str:
 
 
 def _permutation_closest(test: PermutationSetTest, settings: Settings) -> str:
-    if settings.correction:
+    if settings.adjusted:
         return corrected(test)
     return f"its p-value of {p_text(test.p_value)} is not below alpha = {number(settings.alpha)}"
 

@@ -82,8 +82,7 @@ def program(
     "test",
     epilog="""\b
 Examples:
-  sfit test model.skops test.csv -t y --reference train.csv
-  sfit test model.skops test.csv -t y --test permutation --seed 0
+  sfit test model.skops test.csv -t y --reference train.csv --test permutation
   sfit test model.onnx 'rows/*.parquet' -t y --order 2 --beta 0.01,0.001
   sfit test model.txt test.csv -t sold --classes no,yes --by SEX --report out.html""",
 )
@@ -124,6 +123,10 @@ def run_test(
     correction: Annotated[
         str | None, typer.Option(metavar="NAME", help="fdr_by, fdr_bh, holm or bonferroni.")
     ] = None,
+    alpha_by_order: Annotated[
+        str | None,
+        typer.Option(metavar="A", help="Errors over all orders: auto, or levels, one per order."),
+    ] = None,
     reference: Reference = "mean",
     group: Group = [],  # noqa: B006  (typer makes a new list for each call)
     by: Annotated[
@@ -151,6 +154,7 @@ def run_test(
         "beta": None if beta is None else _inputs.betas(beta),
         "max_order": order,
         "correction": correction,
+        "alpha_by_order": None if alpha_by_order is None else _inputs.levels(alpha_by_order),
         "groups": _inputs.groups(group),
         "by": by,
         "checkpoint": checkpoint,

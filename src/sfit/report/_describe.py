@@ -239,7 +239,7 @@ def _columns(result: SFITResult, tests: Sequence[AnySetTest]) -> list[Column]:
     words, decimals = words_of(result), decimals_for(test.estimate for test in tests)
     ends = (words.key, words.estimate.capitalize()), ("ci_low", "from"), ("ci_high", "to")
     p_values = [("p_value", "p-value")]
-    if result.settings.correction:
+    if result.settings.adjusted:
         p_values.append(("p_adjusted", "adjusted p"))
     return [
         ORDER,
@@ -324,7 +324,7 @@ def _caveats_of(result: SFITResult) -> list[str]:
     if n < FEW_ROWS and not any("too few" in text for text in caveats):
         needed = int(critical_count(n, settings.alpha))
         caveats.append(words.few_rows.format(n=n, needed=needed))
-    if settings.correction is None and len(tests) >= MANY_TESTS:
+    if not settings.adjusted and len(tests) >= MANY_TESTS:
         caveats.append(
             f"{len(tests):,} sets were tested at level {number(settings.alpha)} without a "
             "correction: some may be significant by chance. Correct with "
