@@ -146,6 +146,11 @@ class PermutationEvidence(Evidence):
     n_fixed: int
     """Rows in strata that are too small to be re-matched."""
     guarantee: str
+    """"exact" or "asymptotic"."""
+    n_above: int
+    """Re-matchings that agree with the outcomes strictly better than the observed matching."""
+    n_tied: int
+    """Other re-matchings that agree equally well."""
 
 
 @dataclass(frozen=True)
@@ -289,11 +294,14 @@ class PermutationStatistic:
         varies = seen.variance > 0
         if not varies.any():
             nothing: dict[str, Any] = {"rise": 0.0, "ci_low": 0.0, "ci_high": 0.0, "z": np.nan}
-            return PermutationEvidence(p_value=1.0, **nothing, **described)
+            return PermutationEvidence(
+                p_value=1.0, n_above=0, n_tied=size - 1, **nothing, **described
+            )
         standard = seen.sums[varies] / np.sqrt(seen.variance[varies])[:, None]
         observed, *_ = statistic = standard.max(axis=0)
         copies = statistic[1:]
         n_reached = int(np.count_nonzero(copies >= observed - TIE))
+        n_above = int(np.count_nonzero(copies > observed + TIE))
         spread = float(copies.std(ddof=1)) if size > 2 else 0.0
         low, centre, high = interval(RiseSums(*seen.rise.tolist()), self.alpha)
         return PermutationEvidence(
@@ -304,6 +312,8 @@ class PermutationStatistic:
             ci_low=low,
             ci_high=high,
             z=float((observed - copies.mean()) / spread) if spread > TIE else np.nan,
+            n_above=n_above,
+            n_tied=n_reached - n_above,
             **described,
         )
 
