@@ -30,7 +30,8 @@ PUBLIC = [
 ARGUMENTS = {
     sfit.feature_significance: (
         "model X y test features loss alpha beta max_order correction alpha_by_order reference "
-        "groups always_on given by sample_weight partners n_partners exhaustive strict fast n_jobs "
+        "groups always_on given by clusters sample_weight partners n_partners exhaustive strict "
+        "fast n_jobs "
         "progress checkpoint checkpoint_key random_state"
     ),
     sfit.choose_beta: (
@@ -108,6 +109,7 @@ def test_defaults_of_the_test():
         "always_on": (),
         "given": (),
         "by": None,
+        "clusters": None,
         "partners": "auto",
         "n_partners": None,
         "exhaustive": False,

@@ -49,6 +49,7 @@ TOLD = {
         "test": (sfit.SignTest(interval="asymptotic"), "interval"),
         "given": (["b"], "given"),
         "by": (X["a"] > 0, "by"),
+        "clusters": (np.arange(len(Y)) // 2, "clusters"),
         "partners": ("all", "partners"),
         "n_partners": (1, "n_partners"),
         "exhaustive": (True, "exhaustive"),

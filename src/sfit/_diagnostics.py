@@ -22,6 +22,9 @@ MIDDLE = (0.1, 0.9)
 RECOVERED = 0.5
 """Features found should save this share of the loss that all features save."""
 
+FEW_CLUSTERS = 30
+"""Fewer clusters than this find only strong effects."""
+
 NAMES = 6
 """Sets that a sentence names; it counts the others."""
 
@@ -124,6 +127,16 @@ def unreachable(
                 "at a larger alpha or with another correction."
             )
     return texts
+
+
+def few_clusters(n: int) -> tuple[str, ...]:
+    """The sentence about a small number of clusters, if it is small."""
+    if n >= FEW_CLUSTERS:
+        return ()
+    return (
+        f"{n} clusters are few: the rows of a cluster count as one unit, so the test misses all "
+        f"but strong effects. Use rows from at least {FEW_CLUSTERS} clusters.",
+    )
 
 
 def diagnose(

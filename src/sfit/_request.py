@@ -156,6 +156,7 @@ class Request(Subject):
     alpha_by_order: Any = argument()
     given: Sequence[Any] | str = argument()
     by: Any = argument(identity=False)
+    clusters: Any = argument(identity=False)
     sample_weight: None = argument(check_no_weights, identity=False)
     partners: Any = argument()
     n_partners: int | None = argument(partial(check_whole, optional=True))
@@ -175,6 +176,11 @@ class Request(Subject):
                 f"alpha_by_order={self.alpha_by_order!r} cannot be combined with correction="
                 f"{self.correction!r}: it corrects all orders together. Omit one of them."
             )
+        if self.clusters is not None and self.betas is None:
+            raise ArgumentError(
+                "clusters cannot be combined with beta='auto', which tests random models row by "
+                "row: pass a number as beta."
+            )
         if isinstance(self.test, PermutationTest):
             self._check_permutation()
         elif self.betas is not None:
@@ -192,6 +198,11 @@ class Request(Subject):
             raise ArgumentError(
                 f"beta={self.beta!r} belongs to the sign test: the permutation test has no "
                 "smallest improvement. Omit beta, or use test='sign'."
+            )
+        if self.clusters is not None:
+            raise ArgumentError(
+                "clusters cannot be combined with test='permutation': omit clusters, or use "
+                "test='sign'."
             )
         # Moving a prediction moves all its revealed features, so none may stay with its row.
         for name in ("given", "always_on"):
@@ -236,12 +247,16 @@ class Request(Subject):
         return isinstance(self.given, str) and self.given == "rest"
 
     def identity(self) -> dict[str, Any]:
-        """The arguments that identify a run; the labels of `by` are identified with the rows."""
-        by = self.by if isinstance(self.by, str) else self.by is not None
+        """The arguments that identify a run; labels of `by` and `clusters` belong to the rows."""
+        roles = {"by": self.by, "clusters": self.clusters}
+        labels = {
+            name: value if isinstance(value, str) else value is not None
+            for name, value in roles.items()
+        }
         betas = "auto" if self.betas is None else self.betas
         test = {"test": type(self.test).__name__} | self.test.identity()
-        own = {"alpha_by_order": self.alphas, "beta": betas, "by": by}
-        return super().identity() | own | test
+        own = {"alpha_by_order": self.alphas, "beta": betas}
+        return super().identity() | own | labels | test
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ class Scored(NamedTuple):
     """Number of the tile."""
     is_ignored: Callable[[], bool]
     """Whether the full side equals the base on the whole tile, but for rounding."""
+    clusters: Array | None = None
+    """Number of the cluster of each row of the tile; None: every row is a unit."""
 
 
 class Statistic(Protocol):

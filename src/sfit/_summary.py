@@ -54,6 +54,7 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
     return [
         ("Test", s.test),
         ("Rows", f"{s.n_rows:,}"),
+        *([] if s.n_clusters is None else [("Clusters", f"{s.n_clusters:,}")]),
         ("Loss", printable(s.loss)),
         ("alpha", number(s.alpha) + (f" ({words.kept_level}{level})" if level else "")),
         *([("beta", betas)] if betas else []),

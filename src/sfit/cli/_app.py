@@ -132,6 +132,10 @@ def run_test(
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="One test per value of a column, or 'class'.")
     ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Column that names the cluster of dependent rows."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML report.")
     ] = None,
@@ -157,6 +161,7 @@ def run_test(
         "alpha_by_order": None if alpha_by_order is None else _inputs.levels(alpha_by_order),
         "groups": _inputs.groups(group),
         "by": by,
+        "clusters": clusters,
         "checkpoint": checkpoint,
         "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
         "n_jobs": jobs,
