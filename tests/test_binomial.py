@@ -17,7 +17,7 @@ from sfit._binomial import (
     median_ranks,
     p_value,
     ranks,
-    too_few_rows,
+    too_few_units,
 )
 
 ALPHAS = st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 0.9])
@@ -226,6 +226,6 @@ def test_fewest_rows_is_the_first_n_that_can_reject(alpha):
 )  # fmt: skip
 def test_too_few_rows_are_told_with_the_number_needed(n, alpha, said):
     """Nothing can be significant, or there is no interval; otherwise there is nothing to say."""
-    assert too_few_rows(n, alpha, ranks(n, alpha, "exact")) == said
+    assert too_few_units(n, alpha, ranks(n, alpha, "exact")) == said
     # Where no interval is asked for, none can be missing.
-    assert too_few_rows(n, alpha) == tuple(text for text in said if "interval" not in text)
+    assert too_few_units(n, alpha) == tuple(text for text in said if "interval" not in text)
