@@ -36,6 +36,16 @@ from sfit.exceptions import ArgumentError
 MAX_ORDER = 1_000
 """A larger order must be a mistake."""
 
+REST = (
+    "no valid permutation test of one feature given all the others is known without a model of the "
+    "features (Shah and Peters 2020: no test of conditional independence is valid for all "
+    "continuous distributions), and re-matching rows at random would reject true null hypotheses "
+    "in up to all cases. Use test='sign'; name a few discrete features, such as given=['a', 'b'], "
+    "over which the test is exact; or omit given, to ask whether a feature is related to the "
+    "outcome at all."
+)
+"""Why the permutation test cannot test a feature given the rest, and what to do instead."""
+
 DEFAULT_BETA = 0.01
 """The smallest relative improvement that counts, by default."""
 
@@ -229,20 +239,13 @@ class Request(Subject):
     def _check_permutation(self) -> None:
         """Refuse arguments that the permutation test does not understand."""
         refuse_beta(self.beta)
+        if self.given_rest:
+            raise ArgumentError(f"given='rest' cannot be combined with test='permutation': {REST}")
         if self.clusters is not None:
             raise ArgumentError(
                 "clusters cannot be combined with test='permutation': omit clusters, or use "
                 "test='sign'."
             )
-        # Moving a prediction moves all its revealed features, so none may stay with its row.
-        for name in ("given", "always_on"):
-            value = getattr(self, name)
-            if value is not None and len(np.atleast_1d(np.asarray(value, dtype=object))):
-                raise ArgumentError(
-                    f"{name}={value!r} cannot be combined with test='permutation': re-matching a "
-                    "prediction moves all its revealed features together. Omit it, or use "
-                    "test='sign'."
-                )
         for name in ("exhaustive", "strict"):
             if getattr(self, name):
                 raise ArgumentError(
