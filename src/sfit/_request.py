@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -81,6 +82,18 @@ def check_seed(value: Any, argument: str) -> int | None:
     return None if value is None else as_seed(value)
 
 
+def check_path(value: Any, argument: str) -> None:
+    """The path of a file, or None."""
+    if value is not None and not isinstance(value, str | PathLike):
+        raise ArgumentError(f"{argument} must be the path of a file; got {value!r}.")
+
+
+def check_key(value: Any, argument: str) -> None:
+    """A string, or None: str() of any other object may differ in the next run."""
+    if value is not None and not isinstance(value, str):
+        raise ArgumentError(f"{argument} must be a string, or None; got {value!r}.")
+
+
 def check_no_weights(value: Any, argument: str) -> None:
     """Refuse weights: the sign test has none."""
     if value is not None:
@@ -123,8 +136,8 @@ class Execution(Checked):
 
     n_jobs: int | None = argument(check_jobs, identity=False)
     progress: bool = argument(check_flag, identity=False)
-    checkpoint: Any = argument(identity=False)
-    checkpoint_key: str | None = argument(identity=False)
+    checkpoint: Any = argument(check_path, identity=False)
+    checkpoint_key: str | None = argument(check_key, identity=False)
 
 
 @dataclass(frozen=True)

@@ -330,10 +330,7 @@ def _caveats_of(result: SFITResult) -> list[str]:
     if not tests:
         return caveats
     words, n = words_of(result), settings.n_clusters or settings.n_rows
-    told = any("too few" in text or "clusters are few" in text for text in caveats)
-    if n < FEW_ROWS and not told:
-        needed = int(critical_count(n, settings.alpha))
-        caveats.append(words.few_rows.format(n=n, needed=needed))
+    caveats += _few_units(result, caveats)
     if not settings.adjusted and len(tests) >= MANY_TESTS:
         caveats.append(
             f"{len(tests):,} sets were tested at level {number(settings.alpha)} without a "
@@ -351,6 +348,16 @@ def _caveats_of(result: SFITResult) -> list[str]:
     if any(test.significant and test.order > 1 for test in tests) and not settings.strict:
         caveats.append(words.sets)
     return caveats
+
+
+def _few_units(result: SFITResult, caveats: Sequence[str]) -> list[str]:
+    """The sentence about few rows or clusters, unless another caveat says so."""
+    n = result.settings.n_clusters or result.settings.n_rows
+    said = any("too few" in text or "clusters are few" in text for text in caveats)
+    if n >= FEW_ROWS or said:
+        return []
+    needed = int(critical_count(n, result.settings.alpha))
+    return [words_of(result).few_rows.format(n=n, needed=needed)]
 
 
 def _single_points(tests: Sequence[AnySetTest]) -> list[str]:
