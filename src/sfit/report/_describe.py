@@ -330,7 +330,9 @@ def _caveats_of(result: SFITResult) -> list[str]:
     if not tests:
         return caveats
     words, n = words_of(result), settings.n_clusters or settings.n_rows
-    caveats += _few_units(result, caveats)
+    if n < FEW_ROWS and not _says_few(caveats):
+        needed = int(critical_count(n, settings.alpha))
+        caveats.append(words.few_rows.format(n=n, needed=needed))
     if not settings.adjusted and len(tests) >= MANY_TESTS:
         caveats.append(
             f"{len(tests):,} sets were tested at level {number(settings.alpha)} without a "
@@ -350,14 +352,9 @@ def _caveats_of(result: SFITResult) -> list[str]:
     return caveats
 
 
-def _few_units(result: SFITResult, caveats: Sequence[str]) -> list[str]:
-    """The sentence about few rows or clusters, unless another caveat says so."""
-    n = result.settings.n_clusters or result.settings.n_rows
-    said = any("too few" in text or "clusters are few" in text for text in caveats)
-    if n >= FEW_ROWS or said:
-        return []
-    needed = int(critical_count(n, result.settings.alpha))
-    return [words_of(result).few_rows.format(n=n, needed=needed)]
+def _says_few(caveats: Sequence[str]) -> bool:
+    """Whether a caveat is already about few rows or few clusters."""
+    return any("too few" in text or "clusters are few" in text for text in caveats)
 
 
 def _single_points(tests: Sequence[AnySetTest]) -> list[str]:

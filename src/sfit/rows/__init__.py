@@ -4,6 +4,7 @@ This package knows no models and no features. `_store.py` opens data that are re
 """
 
 from sfit.rows._distinct import column_of, distinct_rows, identity, is_one_value
+from sfit.rows._strata import Strata, strata_of
 from sfit.rows._table import (
     Table,
     as_numeric,
@@ -27,6 +28,7 @@ from sfit.rows._tiles import HeldRows, Rows, Tile, TileRun, every_tile, hash_tab
 __all__ = [
     "HeldRows",
     "Rows",
+    "Strata",
     "Table",
     "Tile",
     "TileRun",
@@ -48,6 +50,7 @@ __all__ = [
     "plain_array",
     "reveal",
     "select_columns",
+    "strata_of",
     "take_rows",
     "to_native",
     "with_values",
