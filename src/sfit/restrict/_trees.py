@@ -22,6 +22,7 @@ from sfit.restrict._direct import STACK_ROWS
 from sfit.restrict._forest import TreeByTree, make_tree_by_tree
 from sfit.restrict._lookup import make_lookup
 from sfit.restrict._prediction import Restricted
+from sfit.restrict._tables import table_size
 from sfit.rows import Table, column_values, is_frame, is_number
 
 Array = npt.NDArray[Any]
@@ -50,11 +51,18 @@ class Splits(NamedTuple):
 
 
 def make_cells(
-    view: ModelView, trees: Trees, features: Features, sides: Sequence[Reveal], n: int, budget: int
+    view: ModelView,
+    trees: Trees,
+    features: Features,
+    sides: Sequence[Reveal],
+    n: int,
+    budget: int,
+    tabulates: bool = False,
 ) -> dict[Reveal, Restricted]:
     """Cell tables for n rows, for sides without categorical splits and with few enough cells.
 
-    `budget` is the number of values that all large tables together may hold.
+    `budget` is the number of values that all large tables together may hold. `tabulates`: leave out
+    averages whose cells cost more predictions than a table of a few values (`make_tables`).
     """
     plans: list[_Plan] = []
     ignored: dict[int, list[Reveal]] = {}
@@ -70,6 +78,8 @@ def make_cells(
         if splits is None or not is_numeric[list(splits)].all():
             continue
         grid = _grid(trees, features, splits, size, len(sides) * len(splits))
+        if tabulates and size > 1 and grid.n_predictions > size * table_size(features, [*splits]):
+            continue
         # A table with fewer cells than this is smaller than the rows.
         held = 0 if grid.n_cells * ROWS_PER_CELL <= n else grid.n_cells
         fits = held <= min(CELLS_PER_ROW * n, budget)

@@ -3,7 +3,14 @@
 This package knows no models and no features. `_store.py` opens data that are read piece by piece.
 """
 
-from sfit.rows._distinct import column_of, distinct_rows, identity, is_one_value
+from sfit.rows._distinct import (
+    column_of,
+    distinct_rows,
+    first_of,
+    identity,
+    is_one_value,
+    value_codes,
+)
 from sfit.rows._table import (
     Table,
     as_numeric,
@@ -38,6 +45,7 @@ __all__ = [
     "column_values",
     "distinct_rows",
     "every_tile",
+    "first_of",
     "hash_table",
     "identity",
     "is_frame",
@@ -48,5 +56,6 @@ __all__ = [
     "select_columns",
     "take_rows",
     "to_native",
+    "value_codes",
     "with_values",
 ]
