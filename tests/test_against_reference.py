@@ -111,6 +111,9 @@ def problems(draw):
         "strict": draw(st.booleans()),
         "n_partners": draw(st.sampled_from([None, 1, 2])),
     }
+    if options["correction"] is None and draw(st.booleans()):
+        shares = [draw(st.integers(1, 9)) for _ in range(max_order)]
+        options["alpha_by_order"] = [options["alpha"] * one / sum(shares) for one in shares]
     reference = rng.integers(-1, 2, size=width) / 2
     return model, X, y, loss, kind, columns, labels, always_on, given_, partners, reference, options
 

@@ -297,10 +297,10 @@ def test_decisions_at_another_level(regression):
 def test_enough_permutations_for_the_smallest_threshold(correction, m):
     """The smallest p is at most half of the smallest level that it is compared with."""
     statistic = PermutationStatistic(
-        0.05, sfit.PermutationTest(), LOSSES["squared_error"], 0, 1, 100, correction, False
+        0.05, sfit.PermutationTest(), LOSSES["squared_error"], 0, 1, 100, False
     )
-    size = statistic.size(type("Question", (), {"family": m}))
     threshold = smallest_threshold(0.05, correction, m)
+    size = statistic.size(type("Question", (), {"threshold": threshold}))
     assert size % 1_000 == 0
     assert size >= 2_000
     assert size >= 2 / threshold - 1e-6

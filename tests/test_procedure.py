@@ -15,6 +15,7 @@ from reference import slow
 from sfit import _procedure
 from sfit._contrast import Contrast, Effects, Refit, Reveal
 from sfit._features import Features
+from sfit._multiplicity import Correction
 from sfit._procedure import Design, decide, follow, procedure
 from sfit._sign_test import SignEvidence, SignStatistic
 
@@ -326,7 +327,9 @@ def test_a_refit_shows_everything_but_its_feature():
     plan = plan_of("abc")
     contrast = Contrast(frozenset({1}), Refit(1), shown(plan, "a", "b", "c"), 1, 0.0)
     answers = [(contrast, evidence_of(SURE)), (contrast, evidence_of(UNSURE))]
-    [(_, test), (_, other)] = decide(plan.features, plan.statistic, answers, "bonferroni")
+    [(_, test), (_, other)] = decide(
+        plan.features, plan.statistic, answers, Correction("bonferroni")
+    )
     assert (test.term, test.base) == (("b",), ("a", "c"))
     assert test.p_adjusted == 2 * test.p_value == pytest.approx(2 * slow.p_value(SURE, ROWS))
     assert (test.significant, other.significant, other.p_adjusted) == (True, False, 1.0)

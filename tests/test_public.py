@@ -29,8 +29,9 @@ PUBLIC = [
 
 ARGUMENTS = {
     sfit.feature_significance: (
-        "model X y test features loss alpha beta max_order correction reference groups "
-        "always_on given by sample_weight partners n_partners exhaustive strict fast n_jobs "
+        "model X y test features loss alpha beta max_order correction alpha_by_order reference "
+        "groups always_on given by clusters sample_weight partners n_partners exhaustive strict "
+        "fast n_jobs "
         "progress checkpoint checkpoint_key random_state"
     ),
     sfit.choose_beta: (
@@ -101,12 +102,14 @@ def test_defaults_of_the_test():
         "beta": None,
         "max_order": 1,
         "correction": None,
+        "alpha_by_order": None,
         "test": "sign",
         "reference": "mean",
         "groups": None,
         "always_on": (),
         "given": (),
         "by": None,
+        "clusters": None,
         "partners": "auto",
         "n_partners": None,
         "exhaustive": False,

@@ -89,6 +89,29 @@ def check_betas(beta: Any, max_order: int) -> tuple[float, ...] | None:
     return tuple(check_unit(one, "beta") for one in beta)
 
 
+def check_alphas(value: Any, alpha: float, max_order: int) -> tuple[float, ...] | None:
+    """The levels of the orders, which add up to alpha; None: no error control over all orders.
+
+    By default each order takes half of what is left of alpha, and the last order all of it.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str) and value == "auto":
+        return tuple(alpha / 2 ** min(order, max_order - 1) for order in range(1, max_order + 1))
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray | pd.Series):
+        raise ArgumentError(
+            "alpha_by_order must be None, 'auto', or one level per order that add up to "
+            f"alpha={alpha:g}; got {shown(value)}."
+        )
+    alphas = tuple(check_level(one, "alpha_by_order") for one in value)
+    if len(alphas) != max_order or not math.isclose(math.fsum(alphas), alpha, rel_tol=1e-9):
+        raise ArgumentError(
+            f"alpha_by_order must hold one level per order, max_order={max_order} of them, which "
+            f"add up to alpha={alpha:g}; got {shown(alphas)}."
+        )
+    return alphas
+
+
 def check_at_least_zero(value: Any, argument: str) -> float:
     """Check a spread: finite and not negative."""
     number = as_number(value)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfit._arguments import warn_of_order
-from sfit._binomial import too_few_rows
+from sfit._binomial import too_few_units
 from sfit._contrast import Contrast, Question, Reveal
 from sfit._measure import measure
 from sfit._probe import confirm
@@ -152,7 +152,7 @@ def choose_on(sample: Sample, request: BetaRequest, session: Session) -> BetaCho
     seed = session.seed(request.random_state)
     sample = replace(sample, rows=sample.rows.undivided())
     n = len(sample.rows)
-    session.warn(*(f"choosing beta: {text}" for text in too_few_rows(n, request.alpha)))
+    session.warn(*(f"choosing beta: {text}" for text in too_few_units(n, request.alpha)))
     drawn = _random_samples(sample, request.random_model, request.n_models, seed)
     thresholds = tuple(
         _thresholds(one, request, session, f"random model {number}")

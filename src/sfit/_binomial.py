@@ -105,16 +105,19 @@ def fewest_rows(alpha: float) -> int:
     return n
 
 
-def too_few_rows(n: int, alpha: float, level: Ranks | None = None) -> tuple[str, ...]:
-    """Caveats if n rows can never be significant, or have no finite interval at this level."""
+def too_few_units(
+    n: int, alpha: float, level: Ranks | None = None, units: str = "rows"
+) -> tuple[str, ...]:
+    """Caveats if n units can never be significant, or have no finite interval at this level."""
     needed = fewest_rows(alpha)
     if n < needed:
         return (
-            f"{n} rows are too few for anything to be significant at alpha={alpha:g}: use at least "
-            f"{needed}, and several hundred to find anything but the strongest effects.",
+            f"{n} {units} are too few for anything to be significant at alpha={alpha:g}: use at "
+            f"least {needed}, and several hundred to find anything but the strongest effects.",
         )
     if level is not None and not level.low:
-        return (f"{n} rows are too few for an exact interval at alpha={alpha:g}: it is infinite.",)
+        infinite = f"are too few for an exact interval at alpha={alpha:g}: it is infinite."
+        return (f"{n} {units} {infinite}",)
     return ()
 
 

@@ -110,8 +110,8 @@ class Question(NamedTuple):
     part: int
     n: int
     """Number of rows in the part."""
-    family: int = 1
-    """Number of sets that are decided together; a correction divides the level by it."""
+    threshold: float = 1.0
+    """The smallest level with which a p-value of its order is compared."""
 
 
 class Losses(NamedTuple):

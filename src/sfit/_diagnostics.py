@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sfit._multiplicity import smallest_threshold
+from sfit._multiplicity import Correction
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest, SetTest, sign_tests
 
 Array = npt.NDArray[Any]
@@ -21,6 +21,9 @@ MIDDLE = (0.1, 0.9)
 
 RECOVERED = 0.5
 """Features found should save this share of the loss that all features save."""
+
+FEW_CLUSTERS = 30
+"""Fewer clusters than this find only strong effects."""
 
 NAMES = 6
 """Sets that a sentence names; it counts the others."""
@@ -108,13 +111,15 @@ def closed_too_early(tests: Sequence[AnySetTest], gates: Sequence[GateTest]) -> 
     return None
 
 
-def unreachable(tests: Sequence[AnySetTest], alpha: float, correction: str | None) -> list[str]:
+def unreachable(
+    tests: Sequence[AnySetTest], alpha: float, correction_at: Callable[[int], Correction]
+) -> list[str]:
     """Sentences about orders in which no p-value of a permutation test can be small enough."""
     texts = []
     for order in sorted({test.order for test in tests}):
         family = [test for test in tests if test.order == order]
         resolutions = [t.p_resolution for t in family if isinstance(t, PermutationSetTest)]
-        threshold = smallest_threshold(alpha, correction, len(family))
+        threshold = correction_at(order).smallest_threshold(alpha, len(family))
         if resolutions and min(resolutions) >= threshold:
             texts.append(
                 f"no p-value of order {order} can be below {min(resolutions):.2g}, and the smallest"
@@ -122,6 +127,16 @@ def unreachable(tests: Sequence[AnySetTest], alpha: float, correction: str | Non
                 "at a larger alpha or with another correction."
             )
     return texts
+
+
+def few_clusters(n: int) -> tuple[str, ...]:
+    """The sentence about a small number of clusters, if it is small."""
+    if n >= FEW_CLUSTERS:
+        return ()
+    return (
+        f"{n} clusters are few: the rows of a cluster count as one unit, so the test misses all "
+        f"but strong effects. Use rows from at least {FEW_CLUSTERS} clusters.",
+    )
 
 
 def diagnose(

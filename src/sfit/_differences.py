@@ -86,8 +86,9 @@ class Base:
     def against(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
         """Losses of the base and of a full side, for each of some parts of the rows."""
         n_losses = _n_pairs(self.prediction, full) * self.evaluation.n_classes
+        few = n_losses <= len(self.tile) and self.tile.cluster is None
         # A table skips the checks of losses, so only built-in losses may use it.
-        if self.evaluation.loss.task == "classification" and n_losses <= len(self.tile):
+        if self.evaluation.loss.task == "classification" and few:
             return self._counted(full, parts)
         return self._row_by_row(full, parts)
 

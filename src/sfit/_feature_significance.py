@@ -10,6 +10,8 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
+from sfit._cluster_signs import ClusterSigns
+from sfit._diagnostics import unreachable
 from sfit._features import positions_of
 from sfit._measure import measure
 from sfit._partitioned import PartitionedResult
@@ -36,10 +38,12 @@ class Options(TypedDict, total=False):
     beta: float | Sequence[float] | Literal["auto"] | None
     max_order: int
     correction: str | None
+    alpha_by_order: Sequence[float] | Literal["auto"] | None
     reference: Any
     groups: Mapping[str, Sequence[Any]] | None
     always_on: Sequence[Any]
     given: Sequence[Any] | str
+    clusters: Any
     sample_weight: None
     partners: Partners
     n_partners: int | None
@@ -77,11 +81,13 @@ def feature_significance(
     beta: float | Sequence[float] | Literal["auto"] | None = None,
     max_order: int = 1,
     correction: str | None = None,
+    alpha_by_order: Sequence[float] | Literal["auto"] | None = None,
     reference: Any = "mean",
     groups: Mapping[str, Sequence[Any]] | None = None,
     always_on: Sequence[Any] = (),
     given: Sequence[Any] | str = (),
     by: Any = None,
+    clusters: Any = None,
     sample_weight: None = None,
     partners: Partners = "auto",
     n_partners: int | None = None,
@@ -120,7 +126,7 @@ def feature_significance(
         features that matter to a minority of the rows. Pass an object to change its options.
     features : sequence of names, optional
         The columns to pass to the model. By default, the feature names stored in the model; if it
-        has none, all columns except those of `y` and `by`.
+        has none, all columns except those of `y`, `by` and `clusters`.
     loss : str or callable, default="auto"
         `"absolute_error"`, `"squared_error"`, `"poisson"`, `"log_loss"`, `"brier"`, `"zero_one"`,
         or a callable ``(y, prediction) -> one loss per row``. `"auto"` is the absolute error for
@@ -138,6 +144,10 @@ def feature_significance(
         together no longer improve on those found.
     correction : {None, "fdr_by", "fdr_bh", "holm", "bonferroni"}, default=None
         Multiple-testing correction, applied within each order.
+    alpha_by_order : "auto" or sequence of floats, optional
+        Control the probability of any false rejection, over all orders, at `alpha`: one level per
+        order, which add up to alpha. `"auto"` gives 1/2, 1/4, ... of alpha to the orders, and what
+        is left to the last. Not together with `correction`.
     reference : str, number, mapping, row, data set or Average, default="mean"
         The values at which features are frozen: the `"mean"`, `"median"` or `"mode"` of the rows,
         one number, a mapping from column to value (other columns: mean), one value per column, or
@@ -151,6 +161,11 @@ def feature_significance(
         Features revealed on both sides of every comparison. `"rest"`: all except the tested one.
     by : "class", str or array of shape (n,), optional
         Run the whole procedure separately for each class, value of a column, or label.
+    clusters : str or array of shape (n,), optional
+        Rows that depend on each other, such as those of one customer: a label per row, or the name
+        of a column (required if `X` is read tile by tile). The sign test then counts clusters: the
+        losses of a cluster are the means over its rows. Clusters may be spread over all rows. With
+        `by`, each part has its own clusters. Not with `beta="auto"`.
     sample_weight : None
         Not supported: every row counts once.
     partners : {"auto", "all"}, mapping or callable, default="auto"
@@ -225,8 +240,9 @@ def feature_significance(
     session.warn(*request.warnings())
     warn_of_order(X, y, "y")
     warn_of_order(X, by, "by")
+    warn_of_order(X, clusters, "clusters")
     seed = session.seed(request.random_state)
-    sample = prepare(model, X, y, by=by, seed=seed, **request.subject)
+    sample = prepare(model, X, y, by=by, clusters=clusters, seed=seed, **request.subject)
     candidates = check_partners(partners, sample.features.names)
     design = design_of(request, sample, candidates)
     validation = validation_of(request, sample, model)
@@ -258,7 +274,10 @@ def feature_significance(
 def statistic_of(request: Request, sample: Sample) -> Any:
     """The statistic for the level and the loss of this run; it may still need a seed."""
     if isinstance(request.test, SignTest):
-        return request.test.at(request.alpha)
+        if request.clusters is None:
+            return request.test.at(request.alpha)
+        test, n_clusters = request.test, sample.rows.n_clusters
+        return ClusterSigns(request.alpha, test.interval, test.ties, n_clusters=n_clusters)
     y = sample.rows.first.y
     return PermutationStatistic(
         alpha=request.alpha,
@@ -267,7 +286,6 @@ def statistic_of(request: Request, sample: Sample) -> Any:
         n_classes=0 if sample.view.classes is None else len(sample.view.classes),
         n_outputs=1 if y.ndim == 1 else y.shape[1],
         n_rows=len(sample.rows),
-        correction=request.correction,
         by_class=isinstance(request.by, str) and request.by == "class",
     )
 
@@ -300,6 +318,7 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         partners=partners,
         exhaustive=request.exhaustive,
         strict=request.strict,
+        alpha_by_order=request.alphas,
     )
 
 
@@ -349,6 +368,7 @@ def report(
     settings = {name: getattr(request, name) for name in names} | {
         "test": statistic.name,
         "loss": sample.loss.name,
+        "alpha_by_order": request.alphas,
         "beta": design.betas if isinstance(request.test, SignTest) else (),
         "ties": getattr(statistic, "ties", None),
         "interval": statistic.interval,
@@ -368,13 +388,19 @@ def report(
         coverage = min(statistic.coverage(one.n) for one in evidence)
         few, stuck = statistic.too_few(n), statistic.caveats(evidence, sample.loss.name)
         session.warn(*stuck)
+        coarse = unreachable(tests, statistic.alpha, design.correction_at)
         results.append(
             SFITResult(
                 tests=tuple(tests),
                 gates=tuple(gates),
                 feature_names=features.named(design.tested),
-                settings=Settings(**settings, n_rows=n_rows, coverage=coverage),
-                caveats=(*general, *few, *stuck, *statistic.diagnose(tests, gates, given)),
+                settings=Settings(
+                    **settings,
+                    n_rows=n_rows,
+                    n_clusters=getattr(evidence[0], "n_clusters", None),
+                    coverage=coverage,
+                ),
+                caveats=(*general, *few, *stuck, *coarse, *statistic.diagnose(tests, gates, given)),
                 beta_choice=choice,
                 run=run,
             )

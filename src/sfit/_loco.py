@@ -18,6 +18,7 @@ from sfit._arguments import warn_of_order
 from sfit._contrast import Contrast, Question, Refit, Reveal
 from sfit._features import group_columns
 from sfit._measure import measure
+from sfit._multiplicity import Correction
 from sfit._procedure import decide
 from sfit._refits import (
     ALL_FEATURES,
@@ -208,7 +209,7 @@ def _result(
     caveats: tuple[str, ...],
     session: Session,
 ) -> SFITResult:
-    decided = decide(full.features, statistic, compared, request.correction)
+    decided = decide(full.features, statistic, compared, Correction(request.correction))
     settings = Settings(
         test="LOCO (Lei et al.)",
         n_rows=len(full.rows),

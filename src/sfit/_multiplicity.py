@@ -1,7 +1,8 @@
-"""Corrections for testing many sets at once, within one order (section 2.2)."""
+"""Corrections for testing many sets at once: within one order (section 2.2), or over all orders."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,3 +38,36 @@ def smallest_threshold(alpha: float, correction: str | None, m: int) -> float:
         return alpha
     harmonic = sum(1 / k for k in range(1, m + 1)) if correction == "fdr_by" else 1.0
     return alpha / (m * harmonic)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How the p-values of one order are adjusted: by a method, then by a common factor.
+
+    The factor is 1 for a correction within the order. For error control over all orders it is alpha
+    over the order's own level.
+    """
+
+    method: str | None
+    factor: float = 1.0
+
+    def adjust(self, p_values: Array) -> Array:
+        """Adjusted p-values: a set is significant when its adjusted p-value is below alpha."""
+        return np.minimum(self.factor * adjust(p_values, self.method), 1.0)
+
+    def smallest_threshold(self, alpha: float, m: int) -> float:
+        """The smallest level with which a p-value is compared when m sets are decided together."""
+        return smallest_threshold(alpha, self.method, m) / self.factor
+
+
+def over_all_orders(
+    alpha: float, alphas: tuple[float, ...], order: int, n_bases: int, n_sets: int
+) -> Correction:
+    """The correction of one order under `alpha_by_order`: any false rejection, over all orders.
+
+    Order 1 is decided by Holm's method at its level. At a later order, earlier decisions choose the
+    sets and their bases. A Bonferroni bound over all `n_sets` sets that could be planned, and all
+    `n_bases` bases of a true null hypothesis, holds for every choice.
+    """
+    share = alpha / alphas[order - 1]
+    return Correction("holm", share) if order == 1 else Correction(None, share * n_bases * n_sets)

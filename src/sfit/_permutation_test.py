@@ -18,11 +18,9 @@ import numpy.typing as npt
 from sfit import _packed
 from sfit._arguments import check_choice, check_whole
 from sfit._contrast import Contrast, Evidence, Question
-from sfit._diagnostics import unreachable
 from sfit._effects import EffectTally, conclude
 from sfit._effects import merge as merge_effects
 from sfit._losses import Loss
-from sfit._multiplicity import smallest_threshold
 from sfit._permutations import FREE_ROWS, Rematchings
 from sfit._rise import SAMPLED_SHIFTS, RiseSums, interval, is_sampled
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
@@ -140,7 +138,6 @@ class PermutationStatistic:
     n_outputs: int
     n_rows: int
     """Number of all rows."""
-    correction: str | None
     by_class: bool
     """Whether the parts are the classes: then all rows are re-matched for every part."""
     seed: int = 0
@@ -165,13 +162,13 @@ class PermutationStatistic:
         """Number of re-matchings, the observed one included."""
         if not isinstance(self.test.n_permutations, str):
             return self.test.n_permutations + 1
-        threshold = smallest_threshold(self.alpha, self.correction, question.family)
-        size = 1_000 * max(2, ceil(2 / threshold / 1_000 - 1e-9))
+        size = 1_000 * max(2, ceil(2 / question.threshold / 1_000 - 1e-9))
         if size > MOST_PERMUTATIONS:
             raise ArgumentError(
-                f"alpha={self.alpha:g} with correction={self.correction!r} over {question.family:,}"
-                f" sets needs {size:,} permutations, more than {MOST_PERMUTATIONS:,}: raise alpha, "
-                "use another correction, test fewer features, or set n_permutations."
+                f"alpha={self.alpha:g} compares a p-value of order {question.contrast.order} with "
+                f"{question.threshold:.2g}, which needs {size:,} permutations, more than "
+                f"{MOST_PERMUTATIONS:,}: raise alpha, use another correction, test fewer sets with "
+                "n_partners, or set n_permutations."
             )
         return size
 
@@ -298,6 +295,14 @@ class PermutationStatistic:
             is_constant=is_constant,
         )
 
+    def n_bases(self, order: int) -> int:
+        """All proper subsets, but at order 2 the empty base never counts beside the others.
+
+        If a pair is independent of the outcome, so are its members, and no true rejection adds
+        either to the base. If it is not, the empty base has no true null hypothesis.
+        """
+        return 2 if order == 2 else 2**order - 1
+
     def p_values(self, evidence: Sequence[PermutationEvidence]) -> Array:
         """The p-value of each piece of evidence."""
         return np.array([one.p_value for one in evidence])
@@ -367,14 +372,13 @@ class PermutationStatistic:
     def diagnose(
         self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
     ) -> tuple[str, ...]:
-        """Caveats about p-values that cannot be small enough, and about a sampled rise."""
-        texts = unreachable(tests, self.alpha, self.correction)
-        if is_sampled(self.loss, self.n_outputs):
-            texts.append(
-                f"the rise under the loss {self.loss.name!r} is estimated from at most "
-                f"{SAMPLED_SHIFTS} random shifts of the rows."
-            )
-        return tuple(texts)
+        """The caveat about a sampled rise."""
+        if not is_sampled(self.loss, self.n_outputs):
+            return ()
+        return (
+            f"the rise under the loss {self.loss.name!r} is estimated from at most "
+            f"{SAMPLED_SHIFTS} random shifts of the rows.",
+        )
 
     def pack(self, tallies: Sequence[PermutationTally]) -> bytes:
         """Tallies as bytes for a checkpoint."""

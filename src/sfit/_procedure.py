@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from itertools import combinations
 from typing import Any
 
 from sfit._contrast import Contrast, Question, Reveal, Term
 from sfit._features import Features
-from sfit._multiplicity import adjust
+from sfit._multiplicity import Correction, over_all_orders
 from sfit._set_tests import AnySetTest, GateTest
 from sfit._statistic import Test
 
@@ -42,11 +43,28 @@ class Design:
     """P_j of Algorithm 2 for each tested feature j; order 1 needs none."""
     exhaustive: bool
     strict: bool
+    alpha_by_order: tuple[float, ...] | None = None
+    """Levels of the orders, for error control over all of them; None: `correction` decides."""
+
+    @cached_property
+    def correction_at(self) -> Callable[[int], Correction]:
+        """How the p-values of an order are adjusted; later orders may never be needed."""
+        return cache(partial(_correction_at, self))
 
     @property
     def tested(self) -> list[int]:
         """The tested features: all that are not given."""
         return sorted(self.features.everything - self.given)
+
+
+def _correction_at(design: Design, order: int) -> Correction:
+    if design.alpha_by_order is None:
+        return Correction(design.correction)
+    # Features found only remove sets from a plan: with none found, it holds all possible sets.
+    n_sets = len(plan_sets(design, order, frozenset()))
+    statistic = design.statistic
+    n_bases = statistic.n_bases(order)
+    return over_all_orders(statistic.alpha, design.alpha_by_order, order, n_bases, n_sets)
 
 
 def follow(
@@ -62,10 +80,10 @@ def follow(
     first: dict[int, list[Any]] = {}
     while pending:
         _warn_of_cost(pending, warn)
-        families = {part: len({c.term for c in contrasts}) for part, contrasts in pending.items()}
         questions = [
-            Question(contrast, part, sizes[part], families[part])
+            Question(contrast, part, sizes[part], threshold)
             for part, contrasts in pending.items()
+            for threshold in [_smallest_threshold(design, contrasts)]
             for contrast in contrasts
         ]
         leading = questions[0].contrast
@@ -80,6 +98,14 @@ def follow(
             except StopIteration as stop:
                 outcomes[part] = stop.value
     return [(outcomes[part], first[part]) for part in range(len(sizes))]
+
+
+def _smallest_threshold(design: Design, contrasts: list[Contrast]) -> float:
+    """The smallest level with which a p-value of these contrasts is compared."""
+    alpha, n_sets = design.statistic.alpha, len({contrast.term for contrast in contrasts})
+    if contrasts[0].role == "gate":
+        return alpha
+    return design.correction_at(contrasts[0].order).smallest_threshold(alpha, n_sets)
 
 
 def _warn_of_cost(pending: Mapping[int, list[Contrast]], warn: Callable[[str], None]) -> None:
@@ -129,7 +155,7 @@ def decide_order(
     for of_set in contrasts:
         weakest, evidence = design.statistic.weakest([next(answers) for _ in of_set])
         reported.append((of_set[weakest], evidence))
-    return decide(design.features, design.statistic, reported, design.correction)
+    return decide(design.features, design.statistic, reported, design.correction_at(order))
 
 
 def plan_sets(design: Design, order: int, found: Term) -> list[Term]:
@@ -202,11 +228,11 @@ def decide(
     features: Features,
     statistic: Test,
     reported: Sequence[tuple[Contrast, Any]],
-    correction: str | None,
+    correction: Correction,
 ) -> list[tuple[Term, AnySetTest]]:
     """The reported tests of one family of sets, with corrected p-values."""
     p_values = statistic.p_values([evidence for _, evidence in reported])
-    adjusted = adjust(p_values, correction)
+    adjusted = correction.adjust(p_values)
     tests = []
     for (contrast, evidence), p, q in zip(reported, p_values, adjusted, strict=True):
         term = features.named(contrast.term)

@@ -14,6 +14,7 @@ import numpy as np
 
 from sfit._arguments import (
     as_seed,
+    check_alphas,
     check_betas,
     check_callable,
     check_choice,
@@ -152,8 +153,10 @@ class Request(Subject):
     max_order: int = argument(partial(check_whole, most=MAX_ORDER))
     beta: Any = argument()
     correction: str | None = argument(partial(check_choice, allowed=CORRECTIONS))
+    alpha_by_order: Any = argument()
     given: Sequence[Any] | str = argument()
     by: Any = argument(identity=False)
+    clusters: Any = argument(identity=False)
     sample_weight: None = argument(check_no_weights, identity=False)
     partners: Any = argument()
     n_partners: int | None = argument(partial(check_whole, optional=True))
@@ -167,6 +170,16 @@ class Request(Subject):
         if self.given_rest and self.max_order != 1:
             raise ArgumentError(
                 f"given='rest' requires max_order=1; got max_order={self.max_order!r}."
+            )
+        if self.alphas is not None and self.correction is not None:
+            raise ArgumentError(
+                f"alpha_by_order={self.alpha_by_order!r} cannot be combined with correction="
+                f"{self.correction!r}: it corrects all orders together. Omit one of them."
+            )
+        if self.clusters is not None and self.betas is None:
+            raise ArgumentError(
+                "clusters cannot be combined with beta='auto', which tests random models row by "
+                "row: pass a number as beta."
             )
         if isinstance(self.test, PermutationTest):
             self._check_permutation()
@@ -185,6 +198,11 @@ class Request(Subject):
             raise ArgumentError(
                 f"beta={self.beta!r} belongs to the sign test: the permutation test has no "
                 "smallest improvement. Omit beta, or use test='sign'."
+            )
+        if self.clusters is not None:
+            raise ArgumentError(
+                "clusters cannot be combined with test='permutation': omit clusters, or use "
+                "test='sign'."
             )
         # Moving a prediction moves all its revealed features, so none may stay with its row.
         for name in ("given", "always_on"):
@@ -209,6 +227,11 @@ class Request(Subject):
             return (0.0,) * self.max_order
         return check_betas(DEFAULT_BETA if self.beta is None else self.beta, self.max_order)
 
+    @cached_property
+    def alphas(self) -> tuple[float, ...] | None:
+        """One level per order, for error control over all orders; None: off."""
+        return check_alphas(self.alpha_by_order, self.alpha, self.max_order)
+
     def warnings(self) -> list[str]:
         """Warnings about valid but probably unintended values."""
         if self.betas is None or 1.0 not in self.betas:
@@ -224,11 +247,16 @@ class Request(Subject):
         return isinstance(self.given, str) and self.given == "rest"
 
     def identity(self) -> dict[str, Any]:
-        """The arguments that identify a run; the labels of `by` are identified with the rows."""
-        by = self.by if isinstance(self.by, str) else self.by is not None
+        """The arguments that identify a run; labels of `by` and `clusters` belong to the rows."""
+        roles = {"by": self.by, "clusters": self.clusters}
+        labels = {
+            name: value if isinstance(value, str) else value is not None
+            for name, value in roles.items()
+        }
         betas = "auto" if self.betas is None else self.betas
         test = {"test": type(self.test).__name__} | self.test.identity()
-        return super().identity() | {"beta": betas, "by": by} | test
+        own = {"alpha_by_order": self.alphas, "beta": betas}
+        return super().identity() | own | labels | test
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Tables, summaries and JSON are views; nothing here predicts.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ from sfit._arguments import check_choice, check_level, check_unit
 from sfit._contrast import Effects
 from sfit._diagnostics import unreachable
 from sfit._document import blame_document, brief, read, record_from, storable, texts, write
-from sfit._multiplicity import CORRECTIONS, adjust
+from sfit._multiplicity import CORRECTIONS, Correction
 from sfit._reported import Reported
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest, SetTest
+from sfit.exceptions import ArgumentError
 
 AVERAGE = "average of "
 """`reference` of tests with an averaged reference begins with this."""
@@ -57,8 +58,17 @@ class Settings:
     """What the sign test does with rows whose prediction does not move; None: another test."""
     seed: int | None = None
     """Seed of permutations and background rows; None if nothing was drawn."""
+    n_clusters: int | None = None
+    """Number of clusters, which are the units of the test; None: every row is a unit."""
     planned_alpha: float | None = None
     """The level of the run, if `SFITResult.at` decided at another."""
+    alpha_by_order: tuple[float, ...] | None = None
+    """Levels of the orders, if errors are controlled over all of them."""
+
+    @property
+    def adjusted(self) -> bool:
+        """Whether adjusted p-values differ from p-values."""
+        return self.correction is not None or self.alpha_by_order is not None
 
     @property
     def refitted(self) -> bool:
@@ -294,7 +304,8 @@ class SFITResult(Reported):
         """Decide again from the stored counts, at another level or with another correction.
 
         No prediction is repeated: the sets are those chosen at the original level, and intervals,
-        `ci_lower` and `beta_max` keep their original level, ``settings.run_alpha``.
+        `ci_lower` and `beta_max` keep their original level, ``settings.run_alpha``. A result with
+        `alpha_by_order` refuses another level or correction.
 
         Parameters
         ----------
@@ -312,14 +323,11 @@ class SFITResult(Reported):
         correction = self.settings.correction if unchanged else correction
         alpha = check_level(self.settings.alpha if alpha is None else alpha, "alpha")
         check_choice(correction, "correction", CORRECTIONS)
-        tests = []
-        for order in dict.fromkeys(test.order for test in self.tests):
-            family = [test for test in self.tests if test.order == order]
-            adjusted = adjust(np.asarray([test.p_value for test in family]), correction)
-            tests += [
-                replace(test, p_adjusted=float(p), significant=bool(p < alpha))
-                for test, p in zip(family, adjusted, strict=True)
-            ]
+        if self.settings.alpha_by_order is not None:
+            self._refuse_other_levels(alpha, correction)
+            return self
+        again = Correction(correction)
+        tests = _decided(self.tests, alpha, again)
         gates = tuple(replace(gate, is_open=gate.p_value < alpha) for gate in self.gates)
         planned = self.settings.run_alpha
         settings = replace(
@@ -328,7 +336,7 @@ class SFITResult(Reported):
             correction=correction,
             planned_alpha=None if alpha == planned else planned,
         )
-        caveats = unreachable(tests, alpha, correction)
+        caveats = unreachable(tests, alpha, lambda order: again)
         added = tuple(text for text in caveats if text not in self.caveats)
         return replace(
             self,
@@ -337,6 +345,16 @@ class SFITResult(Reported):
             settings=settings,
             caveats=(*self.caveats, *added),
         )
+
+    def _refuse_other_levels(self, alpha: float, correction: str | None) -> None:
+        """Refuse to decide otherwise than a run with error control over all orders."""
+        if alpha != self.settings.alpha or correction is not None:
+            raise ArgumentError(
+                f"alpha={alpha!r} with correction={correction!r} is not how this run decided: "
+                f"alpha_by_order={self.settings.alpha_by_order!r} controls errors over all orders "
+                "only for decisions at its own levels, because they choose the sets of later "
+                "orders. Run the test again with other arguments."
+            )
 
     def summary(self) -> str:
         """The result as text, for a terminal or a notebook.
@@ -439,9 +457,31 @@ class SFITResult(Reported):
         return orders
 
 
+def _decided(tests: Sequence[AnySetTest], alpha: float, correction: Correction) -> list[AnySetTest]:
+    """The tests, decided again within each order."""
+    decided: list[AnySetTest] = []
+    for order in dict.fromkeys(test.order for test in tests):
+        family = [test for test in tests if test.order == order]
+        adjusted = correction.adjust(np.asarray([test.p_value for test in family]))
+        decided += [
+            replace(test, p_adjusted=float(p), significant=bool(p < alpha))
+            for test, p in zip(family, adjusted, strict=True)
+        ]
+    return decided
+
+
 def _kind_of(stored: Mapping[str, Any]) -> type[AnySetTest]:
     """The class of a stored test: only a permutation test has a rise."""
     return PermutationSetTest if "rise" in stored else SetTest
+
+
+def _adds_up(settings: Settings) -> bool:
+    """Whether the levels of the orders could have been asked for."""
+    alphas = settings.alpha_by_order
+    if alphas is None:
+        return True
+    sums = math.isclose(math.fsum(alphas), settings.alpha, rel_tol=1e-9)
+    return settings.correction is None and len(alphas) == settings.max_order and sums
 
 
 def _check_consistency(result: SFITResult) -> None:
@@ -456,6 +496,7 @@ def _check_consistency(result: SFITResult) -> None:
         (0 < settings.run_alpha < 1, "planned_alpha", settings.planned_alpha),
         (len({type(test) for test in result.tests}) <= 1, "tests", result.tests),
         (settings.correction in CORRECTIONS, "correction", settings.correction),
+        (_adds_up(settings), "alpha_by_order", settings.alpha_by_order),
     ]
     for test in result.tests:
         distinct = len(set(test.term)) == len(test.term) > 0

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sfit._arguments import check_callable, check_choice, check_level, check_validation
-from sfit._binomial import INTERVALS, Ranks, median_ranks, p_value, ranks, too_few_rows
+from sfit._binomial import INTERVALS, Ranks, median_ranks, p_value, ranks, too_few_units
 from sfit._contrast import Contrast, Evidence, Losses, Question, delta, relative_improvement
 from sfit._diagnostics import diagnose
 from sfit._effects import conclude, describe
@@ -166,6 +166,8 @@ class SignStatistic:
     any_function: ClassVar[bool] = False
     conditional: ClassVar[bool] = True
     name: ClassVar[str] = "SFIT (Horel and Giesecke)"
+    units: ClassVar[str] = "rows"
+    """What the test counts."""
 
     def ranks(self, n: int) -> Ranks:
         """Ranks of the interval ends, the one-sided bound and the critical count of n units."""
@@ -309,6 +311,10 @@ class SignStatistic:
             beta_max=beta_max,
         )
 
+    def n_bases(self, order: int) -> int:
+        """All proper subsets: whether a set improves on one says nothing about the others."""
+        return 2**order - 1
+
     def p_values(self, evidence: Sequence[SignEvidence]) -> Any:
         """The p-value of each piece of evidence (Algorithm 1)."""
         return p_value([one.n_positive for one in evidence], [one.n for one in evidence])
@@ -357,7 +363,7 @@ class SignStatistic:
 
     def too_few(self, n: int) -> tuple[str, ...]:
         """Caveats about a number of units that is too small for this level."""
-        return too_few_rows(n, self.alpha, self.ranks(n))
+        return too_few_units(n, self.alpha, self.ranks(n), self.units)
 
     def caveats(self, evidence: Sequence[SignEvidence], loss: str) -> tuple[str, ...]:
         """The caveat that no contrast of this base can be significant, if that is so."""
@@ -368,12 +374,12 @@ class SignStatistic:
         remedy = (
             "use a loss that grades predictions, such as 'log_loss'"
             if loss == "zero_one"
-            else "choose another reference: at this one the model predicts all other rows without "
-            "error"
+            else f"choose another reference: at this one the model predicts all other {self.units} "
+            "without error"
         )
         return (
-            f"the base has a loss above zero on {n_improvable:,} rows, and at least {critical:,} "
-            f"would have to improve, so nothing can be significant: {remedy}.",
+            f"the base has a loss above zero on {n_improvable:,} {self.units}, and at least "
+            f"{critical:,} would have to improve, so nothing can be significant: {remedy}.",
         )
 
     def diagnose(

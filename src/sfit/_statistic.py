@@ -38,6 +38,8 @@ class Scored(NamedTuple):
     """Number of the tile."""
     is_ignored: Callable[[], bool]
     """Whether the full side equals the base on the whole tile, but for rounding."""
+    clusters: Array | None = None
+    """Number of the cluster of each row of the tile; None: every row is a unit."""
 
 
 class Statistic(Protocol):
@@ -98,6 +100,12 @@ class Test(Statistic, Protocol):
     @property
     def interval(self) -> str:
         """The kind of interval: "exact" or "asymptotic"."""
+
+    def n_bases(self, order: int) -> int:
+        """Over how many bases a true null hypothesis about one set may be tested.
+
+        It counts only what can happen while no earlier rejection is false.
+        """
 
     def p_values(self, evidence: Sequence[Any]) -> Array:
         """The p-value of each piece of evidence."""

@@ -10,7 +10,7 @@ from sfit._text import listed, number, p_relation, p_text, printable, stars
 from sfit._words import Words, at_level, resolution, words_of
 
 if TYPE_CHECKING:
-    from sfit._result import SFITResult
+    from sfit._result import Settings, SFITResult
 
 MOST_ROWS = 40
 """Sets per order that a summary lists; it counts the others."""
@@ -54,16 +54,25 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
     return [
         ("Test", s.test),
         ("Rows", f"{s.n_rows:,}"),
+        *([] if s.n_clusters is None else [("Clusters", f"{s.n_clusters:,}")]),
         ("Loss", printable(s.loss)),
         ("alpha", number(s.alpha) + (f" ({words.kept_level}{level})" if level else "")),
         *([("beta", betas)] if betas else []),
         *([("Ties", "dropped")] if s.ties == "drop" else []),
         *([("Smallest p", f"{smallest_p} (resolution)")] if smallest_p else []),
         *([("Seed", str(s.seed))] if s.seed is not None else []),
-        ("Correction", s.correction or "none"),
+        ("Correction", _correction_text(s)),
         ("Interval", f"{s.interval}, {words.coverage} {_coverage_text(s.coverage)}"),
         ("Reference", printable(s.reference + ("" if s.averaged else f" ({s.reference_origin})"))),
     ]
+
+
+def _correction_text(settings: Settings) -> str:
+    """The correction, or the levels that control errors over all orders."""
+    if settings.alpha_by_order is None:
+        return settings.correction or "none"
+    levels = ", ".join(number(alpha) for alpha in settings.alpha_by_order)
+    return f"over all orders (alpha {levels})"
 
 
 def notes(result: SFITResult) -> list[str]:
@@ -115,7 +124,7 @@ def _gate_losses(gate: GateTest) -> str:
 
 def columns(result: SFITResult) -> tuple[str, ...]:
     """The column headings of the table."""
-    p, words = "adj. p" if result.settings.correction else "p-value", words_of(result)
+    p, words = "adj. p" if result.settings.adjusted else "p-value", words_of(result)
     own = (column.title for column in words.brief)
     return ("order", "set", "over", words.estimate, "interval", p, *own, "")
 

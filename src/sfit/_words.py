@@ -81,7 +81,13 @@ def words_of(result: SFITResult) -> Words:
     if isinstance(next(iter(result.tests), None), PermutationSetTest):
         return PERMUTATION
     words = LOCO if result.settings.refitted else SIGN
-    return _of_moved_rows(words) if result.settings.ties == "drop" else words
+    words = _of_moved_rows(words) if result.settings.ties == "drop" else words
+    return words if result.settings.n_clusters is None else _of_clusters(words)
+
+
+def units(settings: Settings) -> str:
+    """What the test counts."""
+    return "rows" if settings.n_clusters is None else "clusters"
 
 
 def amounts(tests: Sequence[SetTest]) -> str:
@@ -136,7 +142,7 @@ def _sign_strongest(test: SetTest, settings: Settings) -> str:
         others = f" on top of {'all others' if rest else listed(settings.given, 3)}"
     return (
         f"revealed to the model{others}, it lowers the loss on {test.n_positive:,} of {test.n:,} "
-        f"rows{amounts([test])}, {_median(test, settings)}"
+        f"{units(settings)}{amounts([test])}, {_median(test, settings)}"
     )
 
 
@@ -147,14 +153,15 @@ def _loco_strongest(test: SetTest, settings: Settings) -> str:
 
 def _sign_closest(test: SetTest, settings: Settings) -> str:
     needed = critical_count(test.n, settings.alpha)
-    if settings.correction:
+    if settings.adjusted:
         how_near = corrected(test)
     elif needed > test.n:
-        how_near = "even an improvement on all rows would not be enough"
+        how_near = f"even an improvement on all {units(settings)} would not be enough"
     else:
         how_near = f"{needed:,} would be needed"
     return (
-        f"the loss falls{amounts([test])} on {test.n_positive:,} of {test.n:,} rows, and {how_near}"
+        f"the loss falls{amounts([test])} on {test.n_positive:,} of {test.n:,} {units(settings)}, "
+        f"and {how_near}"
     )
 
 
@@ -165,17 +172,21 @@ def _sign_reading(compared: str) -> Callable[[Sequence[SFITResult], str], Pairs]
         less = ", minus the share beta of the loss without the set" if any(settings.beta) else ""
         certain = "for any data" if settings.interval == "exact" else "approximately"
         moved = " among those whose prediction moves" if settings.ties == "drop" else ""
+        counted, per = "Rows", "per row"
+        if settings.n_clusters is not None:
+            counted, per = "Clusters", "per cluster, as the mean over its rows"
         return [
             ("What is compared", compared.format(reference=settings.reference)),
             (
                 "Median and interval",
-                f"Reduction of the loss ({settings.loss}) per row{less}; above zero the set helps. "
+                f"Reduction of the loss ({settings.loss}) {per}{less}; above zero the set helps. "
                 f"The interval covers the true median with probability {coverage}, {certain}.",
             ),
             (
-                "Rows improved",
-                f"Rows{moved} whose loss falls{amounts(tests)}. The p-value is the probability of "
-                "at least this many improved rows if each improved with probability 1/2. "
+                f"{counted} improved",
+                f"{counted}{moved} whose loss falls{amounts(tests)}. The p-value is the "
+                f"probability of at least this many improved {units(settings)} if each improved "
+                "with probability 1/2. "
                 f"{exactness(settings)}",
             ),
             (
@@ -284,6 +295,21 @@ def _of_moved_rows(words: Words) -> Words:
     )
 
 
+def _of_clusters(words: Words) -> Words:
+    """The words of a sign test whose units are clusters."""
+    n_positive, *others = words.full
+    one, several = (text.replace("typical row", "typical cluster") for text in words.verdict)
+    return replace(
+        words,
+        verdict=(one, several),
+        significant=words.significant.replace("row", "cluster"),
+        single_point=words.single_point.replace("row", "cluster"),
+        few_rows=words.few_rows.replace("rows", "clusters"),
+        full=(replace(n_positive, title="Clusters improved"), *others),
+        evidence=lambda t: f"{t.n_positive:,} of {t.n:,} clusters improve",
+    )
+
+
 # --- the permutation test -----------------------------------------------------------------------
 
 
@@ -296,7 +322,7 @@ def _permutation_strongest(test: PermutationSetTest, settings: Settings) -> str:
 
 
 def _permutation_closest(test: PermutationSetTest, settings: Settings) -> str:
-    if settings.correction:
+    if settings.adjusted:
         return corrected(test)
     return f"its p-value of {p_text(test.p_value)} is not below alpha = {number(settings.alpha)}"
 

@@ -49,6 +49,7 @@ def folder(tmp_path_factory):
         rows = pd.DataFrame(rng.normal(size=(100_000, 4)).astype("float32"), columns=NAMES)
         rows["y"] = rows.a + rows.b * rows.c + rng.normal(size=100_000)
         rows["part"] = np.where(rows.d > 0, "high", "low")
+        rows["who"] = rng.integers(0, 500, size=100_000)
         rows.to_parquet(folder / f"{number}.parquet", row_group_size=30_000)
     return folder
 
@@ -71,8 +72,9 @@ def content(result):
         {"by": "part"},
         {"fast": False},
         {"test": "permutation", "by": "part", "random_state": 0},
+        {"clusters": "who", "by": "part"},
     ],
-    ids=["order 2", "by", "the model itself", "permutation"],
+    ids=["order 2", "by", "the model itself", "permutation", "clusters"],
 )
 def test_a_cluster_gives_the_bits_of_one_process(client, folder, model, options):
     """From files that the workers read, and from rows in memory."""

@@ -249,6 +249,7 @@ def sfit(
     beta: float | Sequence[float] = 0.01,
     max_order: int = 1,
     correction: str | None = None,
+    alpha_by_order: Sequence[float] | None = None,
     interval: str = "exact",
     reference: Any,
     columns: Sequence[Sequence[int]],
@@ -322,11 +323,11 @@ def sfit(
             "beta_max": _smallest([beta_max(t["rhos"], alpha) for t in tried]),
         }  # fmt: skip
 
-    def plan(order: int) -> list[tuple[int, ...]]:
+    def plan(order: int, known: Any) -> list[tuple[int, ...]]:
         """All distinct sets {j} + K, K from P_j (Algorithm 2), its first l members (end of section 2.3)."""
         sets = set()
         for j in tested:
-            if j in found and not exhaustive:
+            if j in known and not exhaustive:
                 continue
             candidates = tested if partners is None else partners[j]
             allowed = [k for k in dict.fromkeys(candidates) if k != j and k not in fixed][
@@ -336,13 +337,32 @@ def sfit(
                 sets.add(tuple(sorted((j, *chosen))))
         return sorted(sets)
 
+    def adjusted_over_orders(order: int, p_values: list[float]) -> list[float]:
+        """STATISTICS.md, "Error control over all orders"; a set is asked over any proper subset."""
+        assert alpha_by_order is not None
+        if order == 1:
+            times = alpha / alpha_by_order[0]
+            return [min(1.0, times * q) for q in adjust(p_values, "holm")]
+        possible = {
+            term
+            for size in range(len(tested) + 1)
+            for known in combinations(tested, size)
+            for term in plan(order, known)
+        }
+        threshold = alpha_by_order[order - 1] / ((2**order - 1) * len(possible)) if possible else 1
+        return [min(1.0, p * alpha / threshold) for p in p_values]
+
     tests: list[dict[str, Any]] = []
     gates: list[dict[str, Any]] = []
     found: dict[int, int] = {}  # feature -> the order at which it was found: S_1, S_2, ...
     for order in range(1, (1 if rest else max_order) + 1):
         b = float(beta if isinstance(beta, (int, float)) else beta[order - 1])
-        rows = [row(order, term, b) for term in plan(order)]
-        adjusted = adjust([r["p_value"] for r in rows], correction)
+        rows = [row(order, term, b) for term in plan(order, found)]
+        p_values = [r["p_value"] for r in rows]
+        if alpha_by_order is None:
+            adjusted = adjust(p_values, correction)
+        else:
+            adjusted = adjusted_over_orders(order, p_values)
         for r, p_adjusted in zip(rows, adjusted, strict=True):
             r["p_adjusted"] = p_adjusted
             r["significant"] = p_adjusted < alpha

@@ -82,8 +82,7 @@ def program(
     "test",
     epilog="""\b
 Examples:
-  sfit test model.skops test.csv -t y --reference train.csv
-  sfit test model.skops test.csv -t y --test permutation --seed 0
+  sfit test model.skops test.csv -t y --reference train.csv --test permutation
   sfit test model.onnx 'rows/*.parquet' -t y --order 2 --beta 0.01,0.001
   sfit test model.txt test.csv -t sold --classes no,yes --by SEX --report out.html""",
 )
@@ -124,10 +123,18 @@ def run_test(
     correction: Annotated[
         str | None, typer.Option(metavar="NAME", help="fdr_by, fdr_bh, holm or bonferroni.")
     ] = None,
+    alpha_by_order: Annotated[
+        str | None,
+        typer.Option(metavar="A", help="Errors over all orders: auto, or levels, one per order."),
+    ] = None,
     reference: Reference = "mean",
     group: Group = [],  # noqa: B006  (typer makes a new list for each call)
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="One test per value of a column, or 'class'.")
+    ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Column that names the cluster of dependent rows."),
     ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML report.")
@@ -151,8 +158,10 @@ def run_test(
         "beta": None if beta is None else _inputs.betas(beta),
         "max_order": order,
         "correction": correction,
+        "alpha_by_order": None if alpha_by_order is None else _inputs.levels(alpha_by_order),
         "groups": _inputs.groups(group),
         "by": by,
+        "clusters": clusters,
         "checkpoint": checkpoint,
         "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
         "n_jobs": jobs,

@@ -38,6 +38,19 @@ def betas(text: str) -> Any:
     return values if len(values) > 1 else values[0]
 
 
+def levels(text: str) -> Any:
+    """One level per order, or the word "auto"."""
+    if text == "auto":
+        return text
+    try:
+        return [float(value) for value in text.split(",")]
+    except ValueError:
+        raise ArgumentError(
+            "--alpha-by-order must be auto, or levels separated by commas (one per order); got "
+            f"{text!r}."
+        ) from None
+
+
 def check_test(
     test: str,
     beta: str | None,

@@ -15,7 +15,7 @@ from sfit._result import SFITResult
 from sfit._set_tests import AnySetTest
 from sfit._summary import by_order, contradictions, facts, gate_lines, headline
 from sfit._text import fixed, listed, number, p_text, percent, printable, share_text, stars
-from sfit._words import Column, resolution, words_of
+from sfit._words import Column, resolution, units, words_of
 
 MOST_ROWS = 600
 """Sets that the tables of a report list; the report counts the others."""
@@ -121,6 +121,7 @@ def _key_figures(result: SFITResult) -> list[tuple[str, str]]:
     figures = [
         ("significant features", f"{len(result.selected)} of {len(result.feature_names)}"),
         ("test rows", f"{result.settings.n_rows:,}"),
+        *_cluster_figures([result]),
         ("sets tested", f"{len(result.tests):,}"),
         *_level_figures(result),
     ]
@@ -129,6 +130,13 @@ def _key_figures(result: SFITResult) -> list[tuple[str, str]]:
             (f"gate after order {last.after_order}", "open" if last.is_open else "closed")
         )
     return figures
+
+
+def _cluster_figures(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
+    """The number of clusters of all parts, if the rows have clusters."""
+    numbers = [result.settings.n_clusters for result in results]
+    total = sum(n for n in numbers if n is not None)
+    return [] if None in numbers else [("clusters", f"{total:,}")]
 
 
 def _level_figures(result: SFITResult) -> list[tuple[str, str]]:
@@ -146,6 +154,7 @@ def _key_figures_of_parts(result: PartitionedResult) -> list[tuple[str, str]]:
         ("features", f"{len(first.feature_names):,}"),
         ("test rows", f"{sum(rows):,}"),
         ("smallest part", f"{min(rows):,}"),
+        *_cluster_figures([part for _, part in result.parts]),
         *_level_figures(first),
     ]
 
@@ -239,7 +248,7 @@ def _columns(result: SFITResult, tests: Sequence[AnySetTest]) -> list[Column]:
     words, decimals = words_of(result), decimals_for(test.estimate for test in tests)
     ends = (words.key, words.estimate.capitalize()), ("ci_low", "from"), ("ci_high", "to")
     p_values = [("p_value", "p-value")]
-    if result.settings.correction:
+    if result.settings.adjusted:
         p_values.append(("p_adjusted", "adjusted p"))
     return [
         ORDER,
@@ -320,20 +329,20 @@ def _caveats_of(result: SFITResult) -> list[str]:
     caveats = [f"{text[:1].upper()}{text[1:]}" for text in texts]
     if not tests:
         return caveats
-    words, n = words_of(result), settings.n_rows
-    if n < FEW_ROWS and not any("too few" in text for text in caveats):
+    words, n = words_of(result), settings.n_clusters or settings.n_rows
+    told = any("too few" in text or "clusters are few" in text for text in caveats)
+    if n < FEW_ROWS and not told:
         needed = int(critical_count(n, settings.alpha))
         caveats.append(words.few_rows.format(n=n, needed=needed))
-    if settings.correction is None and len(tests) >= MANY_TESTS:
+    if not settings.adjusted and len(tests) >= MANY_TESTS:
         caveats.append(
             f"{len(tests):,} sets were tested at level {number(settings.alpha)} without a "
             "correction: some may be significant by chance. Correct with "
             'result.at(correction="fdr_by").'
         )
-    tied = [test for test in tests if n > 1 and test.ci_low == test.estimate == test.ci_high]
+    tied = _single_points(tests) if n > 1 else []
     if tied:
-        names = ["(" + ", ".join(test.term) + ")" for test in tied]
-        caveats.append(words.single_point.format(names=listed(names, 4)))
+        caveats.append(words.single_point.format(names=listed(tied, 4)))
     if result.remainder:
         caveats.append(
             f"The gate after order {result.gates[-1].after_order} is open: all features together "
@@ -342,6 +351,12 @@ def _caveats_of(result: SFITResult) -> list[str]:
     if any(test.significant and test.order > 1 for test in tests) and not settings.strict:
         caveats.append(words.sets)
     return caveats
+
+
+def _single_points(tests: Sequence[AnySetTest]) -> list[str]:
+    """The sets whose interval is a single point."""
+    tied = [test for test in tests if test.ci_low == test.estimate == test.ci_high]
+    return ["(" + ", ".join(test.term) + ")" for test in tied]
 
 
 def _coverage(results: Sequence[SFITResult]) -> str:
@@ -356,6 +371,7 @@ def _coverage(results: Sequence[SFITResult]) -> str:
 def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
     """The terms of the tables and their meanings, for these results of one test."""
     words, tests = words_of(results[0]), [test for result in results for test in result.tests]
+    first = results[0].settings
     reading = [
         ("Significant", f"{words.significant} *** p below 0.001, ** below 0.01, * below 0.05."),
         *words.reading(results, _coverage(results)),
@@ -378,9 +394,9 @@ def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
         reading.append(
             (
                 "Gate",
-                "Tests whether all features together improve the typical row beyond those found so "
-                "far. Open: there is more to find. A closed gate does not prove that nothing is "
-                "left: compare the mean losses.",
+                f"Tests whether all features together improve the typical {units(first)[:-1]} "
+                "beyond those found so far. Open: there is more to find. A closed gate does not "
+                "prove that nothing is left: compare the mean losses.",
             )
         )
     return reading
@@ -394,6 +410,7 @@ def _settings(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
     s, pairs = result.settings, dict(facts(result))
     if len(results) > 1:
         pairs["Rows"] = f"{sum(one.settings.n_rows for one in results):,}"
+        pairs |= {name.capitalize(): text for name, text in _cluster_figures(results)}
         pairs["Interval"] = f"{s.interval}, {words_of(result).coverage} {_coverage(results)}"
     rows = [(name, printable(value)) for name, value in pairs.items()]
     rows += [

@@ -129,7 +129,7 @@ class TileEncoder(Protocol):
         """The same, without parts."""
 
     def column_roles(self) -> tuple[Any, ...]:
-        """The columns of the features, the target and the parts."""
+        """The columns of the features, the target, the parts and the clusters."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +167,7 @@ class StoredRows:
     parts: tuple[Any, ...] = ()
     chosen: Array | None = None
     tile_rows: int = TILE_ROWS
+    n_clusters: int = 0
     kept: Tile | None = field(default=None, repr=False, compare=False)
     """The first tile, if it has been read already."""
 

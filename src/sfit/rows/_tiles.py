@@ -37,6 +37,8 @@ class Tile:
     """Row numbers in the user's data if the tile belongs to a subset, else None."""
     start: int = 0
     """Row number in the user's data of the first row."""
+    cluster: Array | None = None
+    """Number of each row's cluster, the same in all tiles; None: every row is a unit."""
 
     def number(self, row: int) -> int:
         """Row number in the user's data of a row of the tile."""
@@ -63,6 +65,10 @@ class Rows(Protocol):
     @property
     def parts(self) -> tuple[Any, ...]:
         """Labels of the parts; empty if the rows are not partitioned."""
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters; 0 if every row is a unit."""
 
     @property
     def chosen(self) -> Array | None:
@@ -121,6 +127,9 @@ class HeldRows:
     parts: tuple[Any, ...] = ()
     chosen: Array | None = None
     tile_rows: int = TILE_ROWS
+    cluster: Array | None = None
+    """Number of each row's cluster."""
+    n_clusters: int = 0
 
     shared = None
     read_once = False
@@ -139,6 +148,7 @@ class HeldRows:
             None if self.part is None else self.part[rows],
             None if self.chosen is None else self.chosen[rows],
             start,
+            None if self.cluster is None else self.cluster[rows],
         )
 
     @property
@@ -166,6 +176,7 @@ class HeldRows:
             y=self.y[row_ids],
             part=None if self.part is None else self.part[row_ids],
             chosen=row_ids,
+            cluster=None if self.cluster is None else self.cluster[row_ids],
         )
 
     def undivided(self) -> HeldRows:
@@ -175,7 +186,7 @@ class HeldRows:
     def fingerprint(self) -> str:
         """A digest of all values."""
         digest = blake2b(digest_size=16)
-        for table in (self.table, self.y, self.part):
+        for table in (self.table, self.y, self.part, self.cluster):
             if table is not None:
                 hash_table(digest, table)
         return digest.hexdigest()

@@ -37,6 +37,7 @@ from sfit.rows._stored import Store, open_store
 from sfit.rows._survey import is_one_number
 from sfit.rows._tiles import TILE_ROWS
 from sfit.sample._background import draw_background
+from sfit.sample._clusters import cluster_labels
 from sfit.sample._columns import asides, column_or_vector, used_columns
 from sfit.sample._prepared import (
     HeldSource,
@@ -152,6 +153,7 @@ def prepare(
     groups: Mapping[str, Sequence[Any]] | None = None,
     always_on: Sequence[Any] = (),
     by: Any = None,
+    clusters: Any = None,
     seed: int = 0,
     tile_rows: int = TILE_ROWS,
 ) -> Sample:
@@ -161,9 +163,10 @@ def prepare(
     """
     check_loss(loss)
     view = as_view(model, loss)
-    store, table = open_rows(X, y, by)
+    store, table = open_rows(X, y, by, clusters)
     target, target_column = column_or_vector(y, table, "y")
-    labels, positions = used_columns(view, table, features, asides(target_column, by, table))
+    not_features = asides(target_column, by, clusters, table)
+    labels, positions = used_columns(view, table, features, not_features)
     unnamed = column_names(table) is None
     column_ids = positions if unnamed else ()
     revealed = positions_of(always_on, labels, "always_on", column_ids)
@@ -181,9 +184,11 @@ def prepare(
     source: Source
     if store is None:
         part = None if by is None or by_class else column_or_vector(by, table, "by")[0]
-        source = HeldSource(Piece(select_columns(table, positions), target, part), tile_rows)
+        of_clusters = None if clusters is None else cluster_labels(clusters, table)
+        used = select_columns(table, positions)
+        source = HeldSource(Piece(used, target, part, clusters=of_clusters), tile_rows)
     else:
-        source = StoredSource(store, tuple(labels), y, by, tile_rows)
+        source = StoredSource(store, tuple(labels), y, by, tile_rows, clusters)
     rows = prepare_rows(
         view,
         source,
@@ -215,7 +220,7 @@ def prepare(
     )
 
 
-def open_rows(X: Any, y: Any, by: Any) -> tuple[Store | None, Table]:
+def open_rows(X: Any, y: Any, by: Any, clusters: Any) -> tuple[Store | None, Table]:
     """Rows in memory as a table; for files, their store and a table of their columns."""
     store = open_store(X)
     if store is None:
@@ -227,8 +232,8 @@ def open_rows(X: Any, y: Any, by: Any) -> tuple[Store | None, Table]:
     if shape[0] == 0 or shape[1] == 0:
         raise DataError(f"X must have rows and columns; got shape {tuple(shape)}.")
     if store is not None:
-        for argument, value in (("y", y), ("by", by)):
-            if not isinstance(value, str) and not (argument == "by" and value is None):
+        for argument, value in (("y", y), ("by", by), ("clusters", clusters)):
+            if not isinstance(value, str) and not (argument != "y" and value is None):
                 raise ArgumentError(
                     f"{argument} must be the name of a column if X is read from files or from a "
                     f"sequence of frames; got {type(value).__name__}."

@@ -32,6 +32,7 @@ from sfit.rows import (
 )
 from sfit.rows._stored import Store, StoredRows, raw_tiles
 from sfit.rows._survey import ProbeRows, Span, Survey
+from sfit.sample._clusters import ClusterLabels, cluster_codes
 from sfit.sample._columns import (
     checked_numbers,
     class_codes,
@@ -56,6 +57,8 @@ class Piece(NamedTuple):
     """The label of each row's part; None without parts, or if the classes are the parts."""
     first: int | None = None
     """The number of the first row; None if these are all rows, in memory."""
+    clusters: Array | None = None
+    """The label of each row's cluster; None without clusters."""
 
 
 class Source(Protocol):
@@ -98,7 +101,15 @@ class HeldSource:
         """The rows that the overview has encoded."""
         tile = encoder.tile(0, self.piece, found)
         labels = () if encoder.parts is None else plain_labels(encoder.parts)
-        return HeldRows(tile.X, tile.y, tile.part, labels, tile_rows=self.tile_rows)
+        return HeldRows(
+            tile.X,
+            tile.y,
+            tile.part,
+            labels,
+            tile_rows=self.tile_rows,
+            cluster=tile.cluster,
+            n_clusters=0 if encoder.clusters is None else len(encoder.clusters),
+        )
 
 
 @dataclass(frozen=True)
@@ -111,14 +122,16 @@ class StoredSource:
     target: str
     by: str | None
     tile_rows: int
+    clusters: str | None = None
 
     held = False
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns to read, those of the features first."""
-        parts = () if self.by is None or self.by == "class" else (self.by,)
-        return tuple(dict.fromkeys((*self.labels, self.target, *parts)))
+        by = None if self.by == "class" else self.by
+        others = (name for name in (by, self.clusters) if name is not None)
+        return tuple(dict.fromkeys((*self.labels, self.target, *others)))
 
     def __iter__(self) -> Iterator[Piece]:
         for first, table in raw_tiles(self.store, self.columns, tile_rows=self.tile_rows):
@@ -131,7 +144,10 @@ class StoredSource:
         by = None
         if self.by is not None and self.by != "class":
             by = _vector(table, self.columns.index(self.by), self.by)
-        return Piece(features, target, by, first)
+        clusters = None
+        if self.clusters is not None:
+            clusters = _vector(table, self.columns.index(self.clusters), "clusters")
+        return Piece(features, target, by, first, clusters)
 
     def targets(self) -> Iterator[tuple[Array, int | None]]:
         """The target of each tile, read alone."""
@@ -152,6 +168,7 @@ class StoredSource:
             sizes,
             labels,
             tile_rows=self.tile_rows,
+            n_clusters=0 if encoder.clusters is None else len(encoder.clusters),
             kept=encoder.tile(0, found.first),
         )
 
@@ -171,6 +188,8 @@ class PieceEncoder:
     """Whether the loss needs a target without negative values."""
     parts: Any = None
     """The sorted labels of the parts; None without parts."""
+    clusters: Any = None
+    """The labels of the clusters, in the order of their numbers; None without clusters."""
     reference: Table | None = None
     numeric: frozenset[int] = frozenset()
     """Numeric columns that are entirely missing in some piece, where their type is unknown."""
@@ -190,7 +209,10 @@ class PieceEncoder:
         part = None
         if self.parts is not None:
             part = part_codes(self.parts, self.part_labels(piece, y))
-        return Tile(index, encoded, y, part, row_ids, piece.first or 0)
+        cluster = None
+        if self.clusters is not None:
+            cluster = cluster_codes(self.clusters, piece.clusters)
+        return Tile(index, encoded, y, part, row_ids, piece.first or 0, cluster)
 
     def encoded(self, piece: Piece) -> Table:
         """The rows in the masked space."""
@@ -244,8 +266,9 @@ class TableEncoder:
         return TableEncoder(replace(self.source, by=None), replace(self.encoder, parts=None))
 
     def column_roles(self) -> tuple[Any, ...]:
-        """The columns of the features, the target and the parts."""
-        return self.source.labels, self.source.target, self.source.by
+        """The columns of the features, the target, the parts and the clusters."""
+        source = self.source
+        return source.labels, source.target, source.by, source.clusters
 
 
 class PreparedRows(NamedTuple):
@@ -299,7 +322,8 @@ def prepare_rows(
     spans = survey.spans
     check_finite(background, labels, origin, reference, spans, sample if held else None)
     parts = None if found.parts is None else sorted_parts(np.asarray(found.parts.index))[1]
-    rows = source.rows(replace(encoder, reference=background, parts=parts), found)
+    encoder = replace(encoder, reference=background, parts=parts, clusters=found.clusters)
+    rows = source.rows(encoder, found)
     sample = rows.table if isinstance(rows, HeldRows) else match_reference(sample, background)
     missing = frozenset(survey.missing)
     return PreparedRows(view, rows, background, origin, spans, missing, sample)
@@ -318,6 +342,8 @@ class Overview(NamedTuple):
     survey: Survey
     parts: Any
     """Number of rows of each part, by label; None without parts."""
+    clusters: Any
+    """The labels of all clusters, as they first appear; None without clusters."""
 
 
 def masked_space(
@@ -357,6 +383,7 @@ def look_over(
     probe: ProbeRows | None = None if source.held else ProbeRows()
     survey = Survey(encoder.view.categorical, None if source.held else how)
     parts = None
+    clusters = ClusterLabels()
     for piece in source:
         if probe is not None:
             probe.add(piece.features)
@@ -364,6 +391,8 @@ def look_over(
         labels = encoder.part_labels(piece, y)
         if labels is not None:
             parts = count_parts(labels, piece.first, parts)
+        if piece.clusters is not None:
+            clusters.add(piece.clusters, piece.first)
         encoded = encoder.encoded(piece)
         if not first:
             first.append((piece, y, encoded))
@@ -375,7 +404,7 @@ def look_over(
         survey.add(encoded)
     [(piece, y, encoded)] = first
     table = piece.features if probe is None else probe.table
-    return Overview(piece, y, encoded, table, survey, parts)
+    return Overview(piece, y, encoded, table, survey, parts, clusters.index)
 
 
 def encoded_tiles(
