@@ -122,9 +122,7 @@ class SidePredictions:
         reproduce are predicted by the model itself; or at a few values only, which are those of
         the rows `spread` returns, if any function of the revealed values will do.
         """
-        averaged = self.features.reference.shape[0] > 1
-        is_open = self.structure is None or (isinstance(self.structure, Trees) and averaged)
-        tabulates = spread is not None and self.tabulates and is_open
+        tabulates = spread is not None and self._may_tabulate()
         route = fast_route(
             self.view,
             self.features,
@@ -147,6 +145,14 @@ class SidePredictions:
             self.prepared.update({Computed(side): table for side, table in tables.items()})
             names += ["table"] if tables else []
         return Plan(" and ".join(names) or "direct", route.arithmetic)
+
+    def _may_tabulate(self) -> bool:
+        """Whether sides without a function may be tabulated, for a test of any function."""
+        averaged = self.features.reference.shape[0] > 1
+        is_known = isinstance(self.structure, Dense) or (
+            self.structure is not None and not averaged
+        )
+        return self.tabulates and not is_known
 
     def _verified(
         self, route: Route, tile: Tile, precision: Precision, warn: Callable[[str], None]
