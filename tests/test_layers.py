@@ -17,7 +17,8 @@ MAY_IMPORT = {
     "_masked": (),
     "_average": ("_arguments",),
     "_blas": (),
-    "_binomial": ("exceptions", "_arguments"),
+    "_binomial": (),
+    "_power": ("exceptions", "_arguments", "_binomial"),
     "_multiplicity": (),
     "_select": (),
     "_contrast": (),
@@ -52,18 +53,20 @@ MAY_IMPORT = {
     "_bilinear": (),
     "_permutations": ("_blas",),
     "_rise": ("exceptions", "_bilinear", "_losses"),
+    "_tile_strata": ("exceptions", "_effects", "_statistic", "_tile_part"),
+    "_given": ("_contrast", "_features", "rows"),
     "_tile_part": (
         "_bilinear",
         "_effects",
         "_losses",
         "_permutations",
         "_rise",
-        "_statistic",
     ),
     "_permutation_test": (
         "exceptions",
         "_arguments",
         "_contrast",
+        "_diagnostics",
         "_effects",
         "_losses",
         "_packed",
@@ -71,6 +74,15 @@ MAY_IMPORT = {
         "_rise",
         "_set_tests",
         "_statistic",
+        "_tile_part",
+        "_tile_strata",
+    ),
+    "_chain": (
+        "_contrast",
+        "_permutation_test",
+        "_set_tests",
+        "_sign_test",
+        "_tally",
         "_tile_part",
     ),
     "_stored_tallies": ("_checkpoint", "_statistic", "rows"),
@@ -204,7 +216,16 @@ MAY_IMPORT = {
         "rows",
     ),
 }
-CALLS = ("_feature_significance", "_beta", "_loco", "_refits", "selector", "__init__")
+CALLS = (
+    "_feature_significance",
+    "_beta",
+    "_cross",
+    "_folds",
+    "_loco",
+    "_refits",
+    "selector",
+    "__init__",
+)
 """The public calls, which put the layers together."""
 OUTSIDE = ("cli", "studies", "__main__")
 """What uses the package as anybody would."""

@@ -11,6 +11,7 @@ from sfit.rows._distinct import (
     is_one_value,
     value_codes,
 )
+from sfit.rows._strata import Strata, strata_of
 from sfit.rows._table import (
     Table,
     as_numeric,
@@ -33,6 +34,7 @@ from sfit.rows._tiles import HeldRows, Rows, Tile, TileRun, every_tile, hash_tab
 __all__ = [
     "HeldRows",
     "Rows",
+    "Strata",
     "Table",
     "Tile",
     "TileRun",
@@ -54,6 +56,7 @@ __all__ = [
     "mixed_rows",
     "reveal",
     "select_columns",
+    "strata_of",
     "take_rows",
     "to_native",
     "value_codes",
