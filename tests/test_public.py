@@ -17,6 +17,7 @@ PUBLIC = [
     "SFITSelector",
     "SignTest",
     "choose_beta",
+    "cross_significance",
     "exceptions",
     "feature_significance",
     "loco_significance",
@@ -42,11 +43,15 @@ ARGUMENTS = {
         "estimator X_train y_train X_test y_test features loss alpha correction test groups "
         "n_jobs progress checkpoint checkpoint_key"
     ),
+    sfit.cross_significance: (
+        "estimator X y n_folds shuffle test features loss alpha beta correction reference groups "
+        "n_jobs progress checkpoint checkpoint_key random_state"
+    ),
     sfit.SignTest: "interval ties validation validation_fraction random_model",
     sfit.PermutationTest: "n_permutations statistic",
     sfit.Average: "data n_rows",
-    sfit.power: "n probability alpha",
-    sfit.rows_needed: "probability alpha power",
+    sfit.power: "n probability alpha correlation cluster_size icc",
+    sfit.rows_needed: "probability alpha power correlation cluster_size icc",
     sfit.show_versions: "",
     sfit.models.function_model: "f task classes",
     sfit.models.torch_model: "module output classes",
@@ -80,6 +85,7 @@ def test_the_names_of_arguments(function):
     [
         (sfit.feature_significance, ["model", "X", "y"]),
         (sfit.choose_beta, ["model", "X", "y"]),
+        (sfit.cross_significance, ["estimator", "X", "y"]),
         (sfit.loco_significance, ["estimator", "X_train", "y_train", "X_test", "y_test"]),
     ],
 )

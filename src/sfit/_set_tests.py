@@ -55,6 +55,10 @@ class PermutationSetTest(Effects):
     z: float
     p_resolution: float
     n: int
+    n_fixed: int = 0
+    """Rows in strata of fewer than 8 rows, which keep their predictions."""
+    guarantee: str = "exact"
+    """"exact", or "asymptotic" if the reference comes from the test rows."""
 
     @property
     def estimate(self) -> float:
@@ -73,6 +77,29 @@ AnySetTest = SetTest | PermutationSetTest
 def sign_tests(tests: Iterable[AnySetTest]) -> list[SetTest]:
     """The sign tests among some tests: all of a result's tests, or none."""
     return [test for test in tests if isinstance(test, SetTest)]
+
+
+@dataclass(frozen=True)
+class FoldTest:
+    """One feature in one fold of a chain; the fields are the columns of `SFITResult.folds`."""
+
+    fold: int
+    """Number of the fold, from 2: the first fold is only fitted on."""
+    term: tuple[str, ...]
+    n_train: int
+    """Rows that the model of this fold was fitted on."""
+    n: int
+    """Rows of the fold that count."""
+    estimate: float
+    """The rise of the mean loss, or the median difference of the sign test."""
+    p_value: float
+    """Under the permutation test, randomised where re-matchings tie."""
+    z: float
+    """NaN under the sign test, and for a feature that the model ignores."""
+    p_resolution: float
+    """The p-value if no re-matching agreed as well, and nothing were randomised."""
+    n_positive: int | None
+    """Improved rows; None under the permutation test."""
 
 
 @dataclass(frozen=True)
