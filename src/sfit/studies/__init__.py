@@ -31,6 +31,7 @@ NAMES = (
     "calibration",
     "peers",
     "power-and-size",
+    "dependence",
 )
 
 

@@ -119,7 +119,7 @@ def pooled(name: str, X: Array, y: Array, seed: int) -> dict[str, Array]:
     sums, z = [], []
     for g in _predictions(name, X, y, fold):
         parts = [_draws(y[fold == k], g[fold == k], rng) for k in range(N_FOLDS)]
-        T, copies = (sum(part[place] for part in parts) for place in (0, 1))
+        T, copies = sum(part[0] for part in parts), np.sum([part[1] for part in parts], axis=0)
         sums.append(_p_value(T, copies, rng))
         z.append(norm.isf([_p_value(*part, rng) for part in parts]).sum() / np.sqrt(N_FOLDS))
     return {POOLED[0]: np.array(sums) <= ALPHA, POOLED[1]: norm.sf(z) <= ALPHA}

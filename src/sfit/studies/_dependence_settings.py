@@ -101,7 +101,7 @@ LEANS = {"a little": 0.3, "more than half": 0.7, "entirely": 1.0}
 
 
 def _proxy(n: int, correlation: float, lean: float, noise: float = 1.0) -> Case:
-    """y depends on the given feature w; x is a proxy of w, on which the model leans."""
+    """The outcome depends on the given feature w; x is a proxy of w, on which the model leans."""
 
     def draw(rng: Rng) -> Sample:
         w, e = rng.normal(size=(2, n))
@@ -132,6 +132,8 @@ STRAINED = {
     for n in (200, 2_000)
 }
 """Where the conditional laws change within a block: sfit warns."""
+REFUSED = _proxy(200, 0.99, 1.0, LITTLE)
+"""Where they change so much that sfit refuses."""
 
 
 # --- several given continuous features --------------------------------------------------
@@ -186,7 +188,7 @@ def _clusters(
     guarantee: str = "exact",
     expected: str = "",
 ) -> Case:
-    """x and y share a part within each cluster; `driven`: both also grow with its size."""
+    """Both x and y share a part within each cluster; `driven`: both also grow with its size."""
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     size = driven * np.repeat(np.asarray(sizes) / np.mean(sizes), sizes)
 
@@ -198,7 +200,7 @@ def _clusters(
 
 
 def _walks(n_clusters: int, size: int) -> Case:
-    """x and y drift within each cluster, independently of each other: visits of patients."""
+    """Both x and y drift within each cluster, independently of each other: visits of patients."""
     clusters = np.repeat(np.arange(n_clusters), size)
 
     def draw(rng: Rng) -> Sample:
@@ -239,7 +241,10 @@ def _boundary(n_clusters: int, icc: tuple[float, float]) -> Case:
         # Given x, the noise is symmetric: so is |y| - |y - x|.
         return Sample(Linear((1.0,)), x[:, None], x / 2 + noise, clusters)
 
-    tests = {SFIT: shipped("sign", clusters=True), "rows counted as if independent": shipped("sign")}
+    tests = {
+        SFIT: shipped("sign", clusters=True),
+        "rows counted as if independent": shipped("sign"),
+    }
     return Case(len(clusters), draw, tests, "exact")
 
 
