@@ -23,9 +23,9 @@ class Settings:
     """Everything that can be chosen."""
 
     repeats: int = 400
-    """Data sets of each setting with fewer than 1,000 rows."""
+    """Data sets of each setting with fewer than 2,000 rows."""
     many_rows_repeats: int = 200
-    """Data sets of each setting with 1,000 rows or more."""
+    """Data sets of each setting with 2,000 rows."""
     huge_repeats: int = 60
     """Data sets of each setting with 10,000 rows."""
     max_rows: int = 10_000
@@ -41,7 +41,7 @@ class Settings:
 
     def n_sets(self, n_rows: int) -> int:
         """Data sets of a setting."""
-        if n_rows < 1_000:
+        if n_rows < 2_000:
             return self.repeats
         return self.many_rows_repeats if n_rows < 10_000 else self.huge_repeats
 
