@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 
 import sfit
 from sfit.exceptions import ArgumentError, SFITWarning
@@ -573,3 +574,25 @@ def test_too_few_rows_are_those_of_every_set_if_ties_are_dropped():
         lambda rows: np.asarray(rows)[:, 0], X, y, features=["x0"], **options
     )
     assert any("3 rows are too few" in text for text in few.caveats)
+
+
+def test_207_of_215_moved_rows():
+    """Of 2,000 rows 215 move, and 207 of these improve: nothing by all rows, much by those that move."""
+    x = (np.arange(2_000) < 215).astype(float)
+    y = np.where(np.arange(2_000) < 207, 1.0, -1.0)
+    keep, drop = (
+        sfit.feature_significance(
+            lambda rows: np.asarray(rows)[:, 0],
+            x[:, None],
+            y,
+            test=sfit.SignTest(ties=ties),
+            reference=0.0,
+            beta=0.0,
+        ).tests[0]
+        for ties in ("keep", "drop")
+    )
+    assert (keep.n, keep.n_positive, keep.p_value) == (2_000, 207, 1.0)
+    assert (drop.n, drop.n_positive) == (215, 207)
+    assert drop.p_value == pytest.approx(binom.sf(206, 215, 0.5))
+    assert drop.significant
+    assert not keep.significant
