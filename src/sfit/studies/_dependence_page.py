@@ -116,14 +116,17 @@ def figures(result: Result) -> dict[str, Any]:
             ax.plot([ours, rate], [height] * 2, color="0.85", linewidth=2, zorder=1)
             _dot(ax, ours, height, cell, "#D55E00", "o")
         else:
-            ax.text(0.06, height, "sfit refuses", color="#D55E00", va="center", fontsize=8.5)
+            ax.text(
+                limit + 0.015, height, "sfit refuses", color="#D55E00", va="center", fontsize=8.5
+            )
     ax.set_yticks(range(len(shown)), [label for label, *_ in reversed(shown)], fontsize=9)
     ax.set_ylim(-0.6, len(shown) - 0.4)
-    ax.set_xlim(-0.02, 1.28)
+    ax.set_xlim(-0.02, 1.36)
     ax.set_xticks([0, 0.05, 0.25, 0.5, 0.75, 1], ["0", ".05", ".25", ".5", ".75", "1"])
     ax.set_xlabel("share of data sets in which the test rejects, though nothing is there")
     ax.set_title(
-        "Level .05 promised: sfit (circles) and recipes that fail (crosses)", fontsize=10.5
+        "Level .05: sfit (circles, hollow where approximate) and recipes that fail (crosses)",
+        fontsize=10.5,
     )
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
@@ -138,6 +141,8 @@ def _dot(
     bar = 2 * error(rate, cell.n_sets)
     low, high = min(rate, bar), min(1 - rate, bar)
     style = {"color": colour, "marker": marker, "markersize": 7, "capsize": 2, "zorder": 3}
+    if marker == "o" and cell.guarantee == "approximate":
+        style["markerfacecolor"] = "white"
     ax.errorbar([rate], [height], xerr=[[low], [high]], linestyle="none", **style)
     if text:
         ax.text(rate + bar + 0.02, height, text, color="#555555", va="center", fontsize=8)
