@@ -73,6 +73,14 @@ MAY_IMPORT = {
         "_statistic",
         "_tile_part",
     ),
+    "_chain": (
+        "_contrast",
+        "_permutation_test",
+        "_set_tests",
+        "_sign_test",
+        "_tally",
+        "_tile_part",
+    ),
     "_stored_tallies": ("_checkpoint", "_statistic", "rows"),
     "_features": ("exceptions", "_arguments", "_contrast", "rows"),
     "_partners": ("exceptions", "_contrast", "_features", "models"),
@@ -204,7 +212,16 @@ MAY_IMPORT = {
         "rows",
     ),
 }
-CALLS = ("_feature_significance", "_beta", "_loco", "_refits", "selector", "__init__")
+CALLS = (
+    "_feature_significance",
+    "_beta",
+    "_cross",
+    "_folds",
+    "_loco",
+    "_refits",
+    "selector",
+    "__init__",
+)
 """The public calls, which put the layers together."""
 OUTSIDE = ("cli", "studies", "__main__")
 """What uses the package as anybody would."""

@@ -17,6 +17,7 @@ PUBLIC = [
     "SFITSelector",
     "SignTest",
     "choose_beta",
+    "cross_significance",
     "exceptions",
     "feature_significance",
     "loco_significance",
@@ -41,6 +42,10 @@ ARGUMENTS = {
     sfit.loco_significance: (
         "estimator X_train y_train X_test y_test features loss alpha correction test groups "
         "n_jobs progress checkpoint checkpoint_key"
+    ),
+    sfit.cross_significance: (
+        "estimator X y n_folds shuffle test features loss alpha beta correction reference groups "
+        "n_jobs progress checkpoint checkpoint_key random_state"
     ),
     sfit.SignTest: "interval ties validation validation_fraction random_model",
     sfit.PermutationTest: "n_permutations statistic",
@@ -80,6 +85,7 @@ def test_the_names_of_arguments(function):
     [
         (sfit.feature_significance, ["model", "X", "y"]),
         (sfit.choose_beta, ["model", "X", "y"]),
+        (sfit.cross_significance, ["estimator", "X", "y"]),
         (sfit.loco_significance, ["estimator", "X_train", "y_train", "X_test", "y_test"]),
     ],
 )

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from sfit._average import Average
     from sfit._beta import choose_beta
     from sfit._binomial import power, rows_needed
+    from sfit._cross import cross_significance
     from sfit._feature_significance import feature_significance
     from sfit._loco import loco_significance
     from sfit._partitioned import PartitionedResult
@@ -30,6 +31,7 @@ __all__ = [
     "SFITSelector",
     "SignTest",
     "choose_beta",
+    "cross_significance",
     "exceptions",
     "feature_significance",
     "loco_significance",
@@ -52,6 +54,7 @@ _HOMES = {
     "SFITSelector": "selector",
     "SignTest": "_sign_test",
     "choose_beta": "_beta",
+    "cross_significance": "_cross",
     "feature_significance": "_feature_significance",
     "loco_significance": "_loco",
     "power": "_binomial",

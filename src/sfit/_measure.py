@@ -129,9 +129,8 @@ def _pass(
     start = statistic.start(attempt)
     focus = [start] * len(asks)
     # Few questions have small tallies, so more runs of tiles at once keep workers from waiting.
-    at_first = 1
-    if rows.read_once:
-        at_first = effective_n_jobs(session.n_jobs) * max(1, TASK_QUESTIONS // len(asks))
+    at_first = effective_n_jobs(session.n_jobs) * max(1, TASK_QUESTIONS // len(asks))
+    at_first = at_first if rows.read_once else 1
     bar = progress_bar(
         total=len(rows), desc=label, unit=" rows", unit_scale=True, enabled=session.progress
     )
@@ -143,24 +142,25 @@ def _pass(
             some = [runs[number] for number in numbers if runs[number].tile_range.stop > n_merged]
             answers = stored.recall(some)
             progress.advance(len(answers))
-            todo = [
-                Task(k, [asks[n] for n in positions], [focus[n] for n in positions])
-                for k, positions in enumerate(tasks)
-            ]
-            jobs = _jobs(some, todo, answers, rows.read_once)
+            jobs = _jobs(some, _with_focus(tasks, asks, focus), answers, rows.read_once)
             for of_job in work(delayed(_answer)(payload, *job) for job in jobs):
                 stored.keep(of_job)
                 answers |= of_job
                 progress.advance(len(of_job))
             for tile, k in sorted(answers):
-                for position, tally in zip(tasks[k], answers[tile, k], strict=True):
-                    seen[position].append(tally)
+                _append(seen, tasks[k], answers[tile, k])
             if statistic.ordered or len(seen[0]) >= NARROWED_TILES:
                 seen = [[merged] for merged in _merged(statistic, asks, seen, start)]
             if some:
                 stored.keep_merged(some[-1].tile_range.stop, seen)
             focus = [statistic.refocus(start, tallies[0]) for tallies in seen]
     return _merged(statistic, asks, seen, start)
+
+
+def _append(seen: Sequence[list[Any]], task: Sequence[int], tallies: Sequence[Any]) -> None:
+    """Append the tallies of a task to those of its questions."""
+    for position, tally in zip(task, tallies, strict=True):
+        seen[position].append(tally)
 
 
 def _merged(
@@ -210,6 +210,15 @@ class Task(NamedTuple):
     number: int
     asks: Sequence[Ask]
     focus: Sequence[Any]
+
+
+def _with_focus(
+    tasks: Sequence[Sequence[int]], asks: Sequence[Ask], focus: Sequence[Any]
+) -> list[Task]:
+    return [
+        Task(number, [asks[n] for n in positions], [focus[n] for n in positions])
+        for number, positions in enumerate(tasks)
+    ]
 
 
 def _jobs(

@@ -124,6 +124,10 @@ class PermutationEvidence(Evidence):
     """Smaller share of the variance, of outcomes or predictions, that lies within tiles."""
     is_constant: bool
     """Whether the outcome is the same in all rows that are re-matched."""
+    n_above: int
+    """Re-matchings that agree with the outcomes strictly better than the observed matching."""
+    n_tied: int
+    """Other re-matchings that agree equally well."""
 
 
 @dataclass(frozen=True)
@@ -273,11 +277,14 @@ class PermutationStatistic:
                 p_resolution=resolution,
                 share_within=share,
                 is_constant=is_constant,
+                n_above=0,
+                n_tied=size - 1,
             )
         standard = seen.sums[varies] / np.sqrt(seen.variance[varies])[:, None]
         observed, *_ = statistic = standard.max(axis=0)
         copies = statistic[1:]
         n_reached = int(np.count_nonzero(copies >= observed - TIE))
+        n_above = int(np.count_nonzero(copies > observed + TIE))
         spread = float(copies.std(ddof=1)) if size > 2 else 0.0
         low, centre, high = interval(RiseSums(*seen.rise.tolist()), self.alpha)
         return PermutationEvidence(
@@ -293,6 +300,8 @@ class PermutationStatistic:
             p_resolution=resolution,
             share_within=share,
             is_constant=is_constant,
+            n_above=n_above,
+            n_tied=n_reached - n_above,
         )
 
     def n_bases(self, order: int) -> int:

@@ -210,11 +210,11 @@ def check_estimator(estimator: Any) -> None:
 
 
 def training_rows(
-    X_train: Any, y_train: Any, features: Sequence[Any] | None
+    X: Any, y: Any, features: Sequence[Any] | None, suffix: str = "_train"
 ) -> tuple[Table, Any, list[str], Sequence[int]]:
     """The training table, its target, its column labels, and the column ids if unnamed."""
-    train = as_table(X_train, "X_train")
-    check_shape("X_train", train)
+    train = as_table(X, f"X{suffix}")
+    check_shape(f"X{suffix}", train)
     names = column_names(train)
     labels = list(names or (f"x{position}" for position in range(train.shape[1])))
     column_ids: Sequence[int] = range(len(labels)) if names is None else ()
@@ -222,7 +222,7 @@ def training_rows(
         chosen = positions_of(features, labels, "features", column_ids)
         train, labels = select_columns(train, chosen), [labels[position] for position in chosen]
         column_ids = chosen if names is None else ()
-    return train, as_vector(y_train, "y_train", train.shape[0]), labels, column_ids
+    return train, as_vector(y, f"y{suffix}", train.shape[0]), labels, column_ids
 
 
 def held_out_rows(

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from sfit._arguments import (
+    as_number,
     as_seed,
     check_alphas,
     check_betas,
@@ -24,6 +25,7 @@ from sfit._arguments import (
     check_level,
     check_unit,
     check_whole,
+    shown,
 )
 from sfit._losses import check_loss
 from sfit._multiplicity import CORRECTIONS
@@ -76,9 +78,41 @@ def check_sign_test(value: Any, argument: str) -> SignTest:
     return test
 
 
+def refuse_beta(beta: Any) -> None:
+    """Refuse a beta beside a test other than the sign test."""
+    if beta is not None:
+        raise ArgumentError(
+            f"beta={beta!r} belongs to the sign test: the permutation test has no smallest "
+            "improvement. Omit beta, or use test='sign'."
+        )
+
+
 def check_seed(value: Any, argument: str) -> int | None:
     """A whole-number seed; None if it is still to be drawn."""
     return None if value is None else as_seed(value)
+
+
+def check_folds(value: Any, argument: str) -> int:
+    """A number of folds: at least two, one to fit on and one to test on."""
+    n_folds = check_whole(value, argument)
+    if n_folds < 2:
+        raise ArgumentError(
+            f"{argument} must be at least 2, one fold to fit on and one to test on; got {n_folds}."
+        )
+    return int(n_folds)
+
+
+def check_fold_reference(value: Any, argument: str) -> Any:
+    """A reference that each fold can take from the rows its model was fitted on, or a number."""
+    if isinstance(value, str) and value in ("average", "mean"):
+        return value
+    number = as_number(value)
+    if number is None or not np.isfinite(number):
+        raise ArgumentError(
+            f"{argument} must be 'average' or 'mean', of the rows that each model was fitted on, "
+            f"or a finite number; got {shown(value)}."
+        )
+    return number
 
 
 def check_no_weights(value: Any, argument: str) -> None:
@@ -194,11 +228,7 @@ class Request(Subject):
 
     def _check_permutation(self) -> None:
         """Refuse arguments that the permutation test does not understand."""
-        if self.beta is not None:
-            raise ArgumentError(
-                f"beta={self.beta!r} belongs to the sign test: the permutation test has no "
-                "smallest improvement. Omit beta, or use test='sign'."
-            )
+        refuse_beta(self.beta)
         if self.clusters is not None:
             raise ArgumentError(
                 "clusters cannot be combined with test='permutation': omit clusters, or use "
@@ -292,3 +322,50 @@ class RefitRequest(Execution):
                 raise ArgumentError(
                     f"{name} is used only to choose beta: LOCO has none, omit {name}."
                 )
+
+
+@dataclass(frozen=True)
+class CrossRequest(Execution):
+    """The arguments of `cross_significance`. A checkpoint identifies columns by their values."""
+
+    n_folds: int = argument(check_folds)
+    shuffle: bool = argument(check_flag)
+    test: SignTest | PermutationTest = argument(check_test, identity=False)
+    features: Sequence[Any] | None = argument(identity=False)
+    loss: Any = argument(lambda value, _: check_loss(value))
+    alpha: float = argument(check_level)
+    beta: Any = argument(identity=False)
+    correction: str | None = argument(partial(check_choice, allowed=CORRECTIONS))
+    reference: Any = argument(check_fold_reference)
+    groups: Mapping[str, Sequence[Any]] | None = argument(identity=False)
+    random_state: int | None = argument(check_seed)
+
+    def check_together(self) -> None:
+        """Refuse values that do not fit each other."""
+        if isinstance(self.test, PermutationTest):
+            refuse_beta(self.beta)
+            return
+        for name in ("validation", "random_model"):
+            if getattr(self.test, name) is not None:
+                raise ArgumentError(
+                    f"{name} is used only to choose beta, which cross_significance does not do: "
+                    f"omit {name}."
+                )
+        if isinstance(self.beta, str):
+            raise ArgumentError(
+                f"beta={self.beta!r}: cross_significance does not choose beta, because each fold "
+                "has another model. Pass a number, such as 0.01."
+            )
+        check_unit(DEFAULT_BETA if self.beta is None else self.beta, "beta")
+
+    @property
+    def smallest_improvement(self) -> float:
+        """The beta of the sign test; 0 for the permutation test, which has none."""
+        if isinstance(self.test, PermutationTest):
+            return 0.0
+        return check_unit(DEFAULT_BETA if self.beta is None else self.beta, "beta")
+
+    def identity(self) -> dict[str, Any]:
+        """The arguments that identify a run."""
+        test = {"test": type(self.test).__name__} | self.test.identity()
+        return super().identity() | {"beta": self.smallest_improvement} | test

@@ -21,7 +21,7 @@ from sfit._diagnostics import unreachable
 from sfit._document import blame_document, brief, read, record_from, storable, texts, write
 from sfit._multiplicity import CORRECTIONS, Correction
 from sfit._reported import Reported
-from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest, SetTest
+from sfit._set_tests import AnySetTest, FoldTest, GateTest, PermutationSetTest, SetTest
 from sfit.exceptions import ArgumentError
 
 AVERAGE = "average of "
@@ -62,6 +62,8 @@ class Settings:
     """Number of clusters, which are the units of the test; None: every row is a unit."""
     planned_alpha: float | None = None
     """The level of the run, if `SFITResult.at` decided at another."""
+    n_folds: int | None = None
+    """Number of folds of `cross_significance`; None: one fitted model was tested."""
     alpha_by_order: tuple[float, ...] | None = None
     """Levels of the orders, if errors are controlled over all of them."""
 
@@ -179,7 +181,7 @@ class BetaChoice:
 
 @dataclass(frozen=True, eq=False)
 class SFITResult(Reported):
-    r"""The result of `feature_significance` or `loco_significance`.
+    r"""The result of `feature_significance`, `cross_significance` or `loco_significance`.
 
     Attributes
     ----------
@@ -195,6 +197,8 @@ class SFITResult(Reported):
         Warnings for readers of this result: constant columns, few rows, and the like.
     beta_choice : BetaChoice or None
         How beta was chosen, for ``beta="auto"``.
+    fold_tests : tuple of FoldTest
+        The folds behind each test of `cross_significance`; empty for other results.
     run : dict
         How the result was computed (versions, time, routes, warnings); ignored by ``==``.
 
@@ -229,6 +233,7 @@ class SFITResult(Reported):
     settings: Settings
     caveats: tuple[str, ...] = ()
     beta_choice: BetaChoice | None = None
+    fold_tests: tuple[FoldTest, ...] = ()
     run: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __eq__(self, other: object) -> bool:
@@ -252,6 +257,13 @@ class SFITResult(Reported):
         own = [one.name for one in fields(self.tests[0]) if one.name not in described]
         columns = [*own, *described]
         rows = [tuple(getattr(test, name) for name in columns) for test in self.tests]
+        return pd.DataFrame(rows, columns=columns)
+
+    @property
+    def folds(self) -> pd.DataFrame:
+        """One row per feature and fold of `cross_significance`; no rows for other results."""
+        columns = [one.name for one in fields(FoldTest)]
+        rows = [tuple(getattr(test, name) for name in columns) for test in self.fold_tests]
         return pd.DataFrame(rows, columns=columns)
 
     @property
@@ -417,6 +429,7 @@ class SFITResult(Reported):
             return cls._from_content(content, run)
 
     def _content(self) -> dict[str, Any]:
+        folds = {"fold_tests": [asdict(test) for test in self.fold_tests]}
         return {
             "feature_names": self.feature_names,
             "settings": asdict(self.settings),
@@ -424,6 +437,7 @@ class SFITResult(Reported):
             "gates": [asdict(gate) for gate in self.gates],
             "caveats": self.caveats,
             "beta_choice": None if self.beta_choice is None else asdict(self.beta_choice),
+            **(folds if self.fold_tests else {}),
         }
 
     @classmethod
@@ -436,6 +450,7 @@ class SFITResult(Reported):
             settings=record_from(Settings, content["settings"]),
             caveats=texts(content["caveats"]),
             beta_choice=None if chosen is None else record_from(BetaChoice, chosen),
+            fold_tests=tuple(record_from(FoldTest, test) for test in content.get("fold_tests", ())),
             run=run,
         )
         _check_consistency(result)
@@ -510,6 +525,9 @@ def _check_consistency(result: SFITResult) -> None:
                 (test.n_positive <= test.n, "n_positive", test.n_positive),
                 (len(settings.beta) > 0, "beta", settings.beta),
             ]
+    checks += [
+        (features.issuperset(test.term), "fold_tests", test.term) for test in result.fold_tests
+    ]
     for gate in result.gates:
         checks += [
             (features.issuperset(gate.found), "found", gate.found),

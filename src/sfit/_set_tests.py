@@ -76,6 +76,29 @@ def sign_tests(tests: Iterable[AnySetTest]) -> list[SetTest]:
 
 
 @dataclass(frozen=True)
+class FoldTest:
+    """One feature in one fold of a chain; the fields are the columns of `SFITResult.folds`."""
+
+    fold: int
+    """Number of the fold, from 2: the first fold is only fitted on."""
+    term: tuple[str, ...]
+    n_train: int
+    """Rows that the model of this fold was fitted on."""
+    n: int
+    """Rows of the fold that count."""
+    estimate: float
+    """The rise of the mean loss, or the median difference of the sign test."""
+    p_value: float
+    """Under the permutation test, randomised where re-matchings tie."""
+    z: float
+    """NaN under the sign test, and for a feature that the model ignores."""
+    p_resolution: float
+    """The p-value if no re-matching agreed as well, and nothing were randomised."""
+    n_positive: int | None
+    """Improved rows; None under the permutation test."""
+
+
+@dataclass(frozen=True)
 class GateTest:
     r"""Is anything left to find? The test of all features over those found so far, at beta = 0.
 

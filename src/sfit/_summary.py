@@ -54,6 +54,7 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
     return [
         ("Test", s.test),
         ("Rows", f"{s.n_rows:,}"),
+        *([("Folds", f"{s.n_folds}, the first only fitted on")] if s.n_folds else []),
         *([] if s.n_clusters is None else [("Clusters", f"{s.n_clusters:,}")]),
         ("Loss", printable(s.loss)),
         ("alpha", number(s.alpha) + (f" ({words.kept_level}{level})" if level else "")),

@@ -79,10 +79,12 @@ class Words:
 def words_of(result: SFITResult) -> Words:
     """The words of the test behind a result."""
     if isinstance(next(iter(result.tests), None), PermutationSetTest):
-        return PERMUTATION
-    words = LOCO if result.settings.refitted else SIGN
+        words = PERMUTATION
+    else:
+        words = LOCO if result.settings.refitted else SIGN
     words = _of_moved_rows(words) if result.settings.ties == "drop" else words
-    return words if result.settings.n_clusters is None else _of_clusters(words)
+    words = words if result.settings.n_clusters is None else _of_clusters(words)
+    return words if result.settings.n_folds is None else _of_chain(words)
 
 
 def units(settings: Settings) -> str:
@@ -328,7 +330,8 @@ def _permutation_closest(test: PermutationSetTest, settings: Settings) -> str:
 
 
 def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
-    settings = results[0].settings
+    settings, smallest = results[0].settings, resolution(results)
+    limit = f" No p-value can be below the resolution, {smallest}." if smallest else ""
     return [
         (
             "What is compared",
@@ -346,8 +349,7 @@ def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
         (
             "p-value",
             "The share of re-matchings, the observed one included, that agree with the outcomes at "
-            f"least as well as the predictions of their own rows. {exactness(settings)} No p-value "
-            f"can be below the resolution, {resolution(results)}.",
+            f"least as well as the predictions of their own rows. {exactness(settings)}{limit}",
         ),
         (
             "z",
@@ -358,12 +360,12 @@ def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
 
 
 def resolution(results: Sequence[SFITResult]) -> str:
-    """The smallest p-values that the permutations can give, where they differ; else empty."""
+    """The smallest p-values that the permutations can give; empty if there is no such limit."""
     values = {
         test.p_resolution
         for result in results
         for test in result.tests
-        if isinstance(test, PermutationSetTest)
+        if isinstance(test, PermutationSetTest) and result.settings.n_folds is None
     }
     return " or ".join(p_text(value) for value in sorted(values, reverse=True))
 
@@ -418,3 +420,35 @@ PERMUTATION = Words(
     closest=_permutation_closest,
     reading=_permutation_reading,
 )
+
+
+# --- a chain of folds ---------------------------------------------------------------------------
+
+
+def _of_chain(words: Words) -> Words:
+    """The words of a test that combines several models, each tested on a fold of its own."""
+    if words.key == PERMUTATION.key:
+        combined = (
+            "The p-value of each fold is the share of re-matchings that agree better, with ties "
+            "broken at random; Stouffer's method combines them, with the square roots of the "
+            "numbers of rows as weights."
+        )
+    else:
+        combined = "The improved rows of all folds are counted together."
+
+    def reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
+        folds = (
+            f"The rows were cut into {results[0].settings.n_folds} folds. Each fold but the first "
+            "was tested on a model that was fitted on all folds before it, so every model was "
+            f"tested on rows that it had not seen. {combined}"
+        )
+        return [*words.reading(results, coverage), ("Folds", folds)]
+
+    return replace(
+        words,
+        significant=(
+            f"{words.significant} This holds for at least one of the models: each was fitted on "
+            "the folds before the fold that it was tested on."
+        ),
+        reading=reading,
+    )

@@ -340,10 +340,9 @@ def _caveats_of(result: SFITResult) -> list[str]:
             "correction: some may be significant by chance. Correct with "
             'result.at(correction="fdr_by").'
         )
-    tied = [test for test in tests if n > 1 and test.ci_low == test.estimate == test.ci_high]
+    tied = _single_points(tests) if n > 1 else []
     if tied:
-        names = ["(" + ", ".join(test.term) + ")" for test in tied]
-        caveats.append(words.single_point.format(names=listed(names, 4)))
+        caveats.append(words.single_point.format(names=listed(tied, 4)))
     if result.remainder:
         caveats.append(
             f"The gate after order {result.gates[-1].after_order} is open: all features together "
@@ -352,6 +351,12 @@ def _caveats_of(result: SFITResult) -> list[str]:
     if any(test.significant and test.order > 1 for test in tests) and not settings.strict:
         caveats.append(words.sets)
     return caveats
+
+
+def _single_points(tests: Sequence[AnySetTest]) -> list[str]:
+    """The sets whose interval is a single point."""
+    tied = [test for test in tests if test.ci_low == test.estimate == test.ci_high]
+    return ["(" + ", ".join(test.term) + ")" for test in tied]
 
 
 def _coverage(results: Sequence[SFITResult]) -> str:

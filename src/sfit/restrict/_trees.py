@@ -60,16 +60,11 @@ def make_cells(
     ignored: dict[int, list[Reveal]] = {}
     tables: dict[Reveal, Restricted] = {}
     background, is_numeric = _numeric_background(trees, features.reference)
-    shown = [features.shown(side.shown) for side in sides]
-    sizes = [features.background(columns).shape[0] for columns in shown]
-    reached = reachable_splits(trees, background, is_numeric, shown, sizes)
-    for side, splits, size in zip(sides, reached, sizes, strict=True):
-        if splits is not None and not any(len(of_column.nodes) for of_column in splits.values()):
+    for side, splits, grid in _grids(trees, features, background, is_numeric, sides):
+        size = grid.n_background
+        if not grid.columns:
             ignored.setdefault(size, []).append(side)
             continue
-        if splits is None or not is_numeric[list(splits)].all():
-            continue
-        grid = _grid(trees, features, splits, size, len(sides) * len(splits))
         # A table with fewer cells than this is smaller than the rows.
         held = 0 if grid.n_cells * ROWS_PER_CELL <= n else grid.n_cells
         fits = held <= min(CELLS_PER_ROW * n, budget)
@@ -87,13 +82,26 @@ def make_cells(
         if large is not None:
             tables[side] = large
             budget -= large.size
+    return tables | _filled(view, features.reference, plans, ignored)
 
-    # Sides whose columns meet no split all predict the background rows, which are one cell.
-    plans += [_Plan(some[0], Grid(n_background=size)) for size, some in ignored.items()]
-    tables |= _filled(view, features.reference, plans)
-    for first, *others in ignored.values():
-        tables |= {side: tables[first] for side in others if first in tables}
-    return tables
+
+def _grids(
+    trees: Trees, features: Features, background: Array, is_numeric: Array, sides: Sequence[Reveal]
+) -> Iterator[tuple[Reveal, dict[int, Splits], Grid]]:
+    """Each side with its reachable splits and its cells; a grid without columns meets no split.
+
+    Sides with categorical splits, or with columns that are not numeric, have no cells.
+    """
+    shown = [features.shown(side.shown) for side in sides]
+    sizes = [features.background(columns).shape[0] for columns in shown]
+    reached = reachable_splits(trees, background, is_numeric, shown, sizes)
+    for side, splits, size in zip(sides, reached, sizes, strict=True):
+        if splits is None:
+            continue
+        if not any(len(of_column.nodes) for of_column in splits.values()):
+            yield side, splits, Grid(n_background=size)
+        elif is_numeric[list(splits)].all():
+            yield side, splits, _grid(trees, features, splits, size, len(sides) * len(splits))
 
 
 def _grid(
@@ -233,10 +241,20 @@ def _walk(
     return np.concatenate([s for s, _ in met]), np.concatenate([n for _, n in met])
 
 
-def _filled(view: ModelView, background: Table, plans: Sequence[_Plan]) -> dict[Reveal, Cells]:
-    """Complete cell tables of some sides."""
+def _filled(
+    view: ModelView,
+    background: Table,
+    plans: Sequence[_Plan],
+    ignored: Mapping[int, Sequence[Reveal]],
+) -> dict[Reveal, Cells]:
+    """Complete cell tables of some sides.
+
+    Sides whose columns meet no split, `ignored` by the number of background rows that they need,
+    all predict these rows, which are one cell.
+    """
     tables: dict[Reveal, Cells] = {}
-    for some in _batches(plans):
+    alone = [_Plan(some[0], Grid(n_background=size)) for size, some in ignored.items()]
+    for some in _batches([*plans, *alone]):
         wanted = [(plan.grid, np.arange(plan.grid.n_cells)) for plan in some]
         values = mean_of_cells(view, background, wanted)
         tables |= {
@@ -244,6 +262,8 @@ def _filled(view: ModelView, background: Table, plans: Sequence[_Plan]) -> dict[
             for plan, of_side in zip(some, values, strict=True)
             if np.isfinite(of_side).all()
         }
+    for first, *others in ignored.values():
+        tables |= dict.fromkeys(others, tables[first]) if first in tables else {}
     return tables
 
 

@@ -128,10 +128,7 @@ class Survey:
                 return
             brackets = _Brackets(4 * brackets.n_se)
             for table in read():
-                for column in left:
-                    numbers = column_numbers(table, column)
-                    if numbers is not None:
-                        brackets.add(column, numbers)
+                brackets.add_table(table, left)
 
 
 @dataclass
@@ -143,7 +140,15 @@ class _Brackets:
     windows: dict[int, Window] = field(default_factory=dict)
     counted: dict[int, list[Counted]] = field(default_factory=dict)
 
+    def add_table(self, table: Table, columns: Iterable[int]) -> None:
+        """Count the values of some columns; a column of words has none."""
+        for column in columns:
+            numbers = column_numbers(table, column)
+            if numbers is not None:
+                self.add(column, numbers)
+
     def add(self, column: int, numbers: Array) -> None:
+        """Count the values of a column."""
         present = numbers[~np.isnan(numbers)].astype(np.float64)
         n = len(present)
         if not n:

@@ -34,11 +34,7 @@ def as_table(X: Any, argument: str = "X") -> Table:
     if isinstance(X, np.ndarray | list | tuple):
         return _array_table(X, argument)
     if isinstance(X, pd.DataFrame):
-        sparse = {}
-        for name, dtype in X.dtypes.items():
-            if isinstance(dtype, pd.SparseDtype):
-                sparse[name] = dtype.subtype
-        X = X.astype(sparse) if sparse else X
+        X = _densified(X)
     try:
         table = nw.from_native(X, eager_only=True)
     except TypeError as error:
@@ -52,6 +48,12 @@ def as_table(X: Any, argument: str = "X") -> Table:
     if len(set(labels)) < len(labels):
         twice = sorted({label for label in labels if labels.count(label) > 1})
         raise DataError(f"{argument} has duplicate column names: {twice!r}.")
+    _check_types(table, argument)
+    return table
+
+
+def _check_types(table: Table, argument: str) -> None:
+    """Refuse columns of a type that has no NumPy counterpart."""
     for name, dtype in table.schema.items():
         if dtype in UNUSABLE or (dtype == nw.String and _is_view(table, name)):
             kind = dtype
@@ -61,7 +63,15 @@ def as_table(X: Any, argument: str = "X") -> Table:
                 f"{argument} has a column {name!r} of type {kind}, which cannot be used: convert "
                 "it to numbers of at most 64 bits, text or categories."
             )
-    return table
+
+
+def _densified(X: pd.DataFrame) -> pd.DataFrame:
+    """A frame whose sparse columns are dense."""
+    sparse = {}
+    for name, dtype in X.dtypes.items():
+        if isinstance(dtype, pd.SparseDtype):
+            sparse[name] = dtype.subtype
+    return X.astype(sparse) if sparse else X
 
 
 def _sparse_table(X: Any, argument: str) -> Table:

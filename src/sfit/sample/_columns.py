@@ -60,31 +60,16 @@ def used_columns(
 ) -> tuple[list[str], list[int]]:
     """Names and positions of the columns that the model uses, in its order."""
     in_table = column_names(table)
-    width = table.shape[1]
     if in_table is None:
-        fitted = view.width if view.names is None else len(view.names)
-        if fitted is not None and features is None and fitted != width:
-            raise DataError(f"X has {width} columns, but the model was fitted on {fitted}.")
-        names = view.names if fitted == width else None
-        names = names or tuple(f"x{position}" for position in range(width))
+        names = _made_names(view, table.shape[1], listed=features is not None)
     else:
         names = in_table
     if features is not None:
         positions = _listed_columns(view, features, names, in_table is None)
     elif in_table is not None and view.names is not None:
-        # LightGBM replaces spaces in the names of its columns.
-        by_name = {name.replace(" ", "_"): name for name in names} | {name: name for name in names}
-        fitted_on = [by_name.get(name, name) for name in view.names]
-        present = set(names)
-        missing = [name for name in fitted_on if name not in present]
-        if missing:
-            raise DataError(
-                f"X lacks {len(missing)} of the columns that the model was fitted on: "
-                f"{missing[:8]!r}."
-            )
-        positions = positions_of(fitted_on, names, "the model")
+        positions = _fitted_columns(view.names, names)
     else:
-        positions = [position for position in range(width) if position not in asides]
+        positions = [position for position in range(table.shape[1]) if position not in asides]
         if in_table is not None and view.width not in (None, len(positions)):
             raise DataError(
                 f"X has {len(positions)} feature columns, but the model was fitted on "
@@ -93,6 +78,29 @@ def used_columns(
     if not positions:
         raise ArgumentError(f"features must name at least one column of X; got {features!r}.")
     return [names[position] for position in positions], positions
+
+
+def _made_names(view: ModelView, width: int, *, listed: bool) -> tuple[str, ...]:
+    """Names for columns without any: the model's if they fit, else their positions."""
+    fitted = view.width if view.names is None else len(view.names)
+    if fitted is not None and not listed and fitted != width:
+        raise DataError(f"X has {width} columns, but the model was fitted on {fitted}.")
+    names = view.names if fitted == width else None
+    return names or tuple(f"x{position}" for position in range(width))
+
+
+def _fitted_columns(fitted: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Positions of the columns that the model was fitted on."""
+    # LightGBM replaces spaces in the names of its columns.
+    by_name = {name.replace(" ", "_"): name for name in names} | {name: name for name in names}
+    fitted_on = [by_name.get(name, name) for name in fitted]
+    present = set(names)
+    missing = [name for name in fitted_on if name not in present]
+    if missing:
+        raise DataError(
+            f"X lacks {len(missing)} of the columns that the model was fitted on: {missing[:8]!r}."
+        )
+    return positions_of(fitted_on, names, "the model")
 
 
 def _listed_columns(
