@@ -597,7 +597,7 @@ def test_help_fits_a_screen():
     for option in (
         *("target", "loss", "alpha", "beta", "order", "by", "group", "reference", "partners"),
         *("correction", "alpha-by-order", "report", "json", "jobs", "trust", "allow-pickle"),
-        *("debug", "test", "ties", "n-permutations", "statistic", "seed", "clusters"),
+        *("debug", "test", "ties", "n-permutations", "statistic", "seed", "clusters", "row-order"),
     ):
         assert f"--{option}" in ended.stdout
 

@@ -50,6 +50,7 @@ TOLD = {
         "given": (["b"], "given"),
         "by": (X["a"] > 0, "by"),
         "clusters": (np.arange(len(Y)) // 2, "clusters"),
+        "row_order": ("time", "row_order"),
         "partners": ("all", "partners"),
         "n_partners": (1, "n_partners"),
         "exhaustive": (True, "exhaustive"),

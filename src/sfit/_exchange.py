@@ -20,6 +20,9 @@ from sfit._permutations import DRAWN_TOGETHER, FREE_ROWS, ProductSums, Rematchin
 
 Array = npt.NDArray[Any]
 
+ROUNDING = 1e-24
+"""Squared products below this share of the product of squares are rounding, not spread."""
+
 
 class Exchange(Protocol):
     """Allowed re-matchings of predictions with outcomes; the first leaves everything in place."""
@@ -53,8 +56,11 @@ class Exchange(Protocol):
         Outcome scores `u` and prediction scores `v` have one column per product.
         """
 
-    def log_distinct(self, values: Array) -> float:
-        """Logarithm of the number of distinct sequences that re-matching makes of some values."""
+    def log_distinct(self, *values: Array) -> float:
+        """Logarithm of the number of distinct sequences that re-matching makes of some values.
+
+        Of several arrays, the one that changes least counts.
+        """
 
 
 class Cycle(Rematchings):
@@ -85,7 +91,7 @@ class Cycle(Rematchings):
         squares = np.square(u).sum(axis=0) @ np.square(v).sum(axis=0)
         return sums, float(squares) / (self.m - 1)
 
-    def log_distinct(self, values: Array) -> float:
+    def log_distinct(self, *values: Array) -> float:
         """An upper bound: a series may repeat itself."""
         return log(self.m)
 
@@ -125,13 +131,22 @@ class Group(NamedTuple):
             return np.zeros(self.rematchings.size), 0.0
         # One thread: how a product is divided among threads must not show in its last bits.
         with blas_threads(1):
-            if not self.rematchings.free:
-                [[sums]] = ProductSums(self.rematchings, [u]).of([[v]])
-                return sums, float(((u.T @ u) * (v.T @ v)).sum()) / (m - 1)
-            products = u @ v.T
-        met = self.rematchings.outcomes()
-        sums = np.concatenate([products[some, np.arange(m)].sum(axis=1) for some in met])
-        return sums, float(np.square(products).sum()) / (m - 1)
+            products = u @ v.T if self.rematchings.free else None
+            squares = (u.T @ u) * (v.T @ v) if products is None else np.square(products)
+        squared = float(squares.sum())
+        if squared <= ROUNDING * float(np.square(u).sum()) * float(np.square(v).sum()):
+            return np.zeros(self.rematchings.size), 0.0
+        if products is None:
+            [[sums]] = ProductSums(self.rematchings, [u]).of([[v]])
+        else:
+            met = self.rematchings.outcomes()
+            sums = np.concatenate([products[some, np.arange(m)].sum(axis=1) for some in met])
+        return sums, squared / (m - 1)
+
+    def log_distinct(self, values: Array) -> float:
+        """Logarithm of the number of distinct sequences that re-matching makes of some values."""
+        stop = self.start + self.rematchings.m * self.n_rows
+        return self.rematchings.log_distinct(values[self.start : stop])
 
     def met(self) -> Iterator[Array]:
         """For each re-matching, the row whose outcome each prediction of the group meets."""
@@ -207,14 +222,9 @@ class Clusters:
             variance += of_group
         return total, variance
 
-    def log_distinct(self, values: Array) -> float:
+    def log_distinct(self, *values: Array) -> float:
         """The sum over the groups; equal clusters count once."""
-        return sum(
-            group.rematchings.log_distinct(
-                values[group.start : group.start + group.rematchings.m * group.n_rows]
-            )
-            for group in self._groups
-        )
+        return sum(min(map(group.log_distinct, values)) for group in self._groups)
 
 
 def paired_sizes(sizes: Sequence[int], rng: np.random.Generator) -> list[list[int]]:
@@ -254,4 +264,5 @@ def paired_sizes(sizes: Sequence[int], rng: np.random.Generator) -> list[list[in
 
 
 def _centred(scores: Array) -> Array:
-    return scores - scores.mean(axis=0)
+    # The mean of equal numbers may differ from them in the last bit.
+    return np.where(np.ptp(scores, axis=0) == 0, 0.0, scores - scores.mean(axis=0))

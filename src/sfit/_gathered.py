@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from sfit import _packed
 from sfit._contrast import Question
@@ -23,14 +24,18 @@ from sfit._effects import merge as merge_effects
 from sfit._exchange import Clusters, Cycle, Exchange
 from sfit._permutation_test import PermutationEvidence, PermutationStatistic
 from sfit._rise import RiseSums, rise_between
+from sfit._set_tests import AnySetTest, GateTest
 from sfit._statistic import Scored
 from sfit._tile_part import PermutationTally, TilePart
-from sfit.exceptions import DataError
+from sfit.exceptions import ArgumentError, DataError
 
 Array = npt.NDArray[Any]
 
 GATHERED_ROWS = 1 << 22
 """More rows of one part than this are not gathered."""
+
+
+APPROXIMATE = "approximate"
 
 
 class GatheredTile(NamedTuple):
@@ -52,7 +57,7 @@ class GatheredTile(NamedTuple):
 class GatheredEvidence(PermutationEvidence):
     """The figures that the permutation test of dependent rows reports about a contrast."""
 
-    n_clusters: int | None
+    n_clusters: int | None = None
 
 
 @dataclass(frozen=True)
@@ -103,20 +108,22 @@ class GatheredStatistic(PermutationStatistic):
         n_components = 1 if self.statistic == "loss" else 2
         sums, variance = np.zeros((n_components, exchange.size)), np.zeros(n_components)
         of_rows = np.array(RiseSums())
-        log_group = 0.0
+        y_met, g_met = y[exchange.order], g[exchange.order]
+        of_met = None if of is None else of[exchange.order]
+        outcomes = y_met if of_met is None else of_met
+        log_group = exchange.log_distinct(outcomes)
         if not all(tile.is_ignored for tile in tiles) and (g != g[0]).any():
             rng = np.random.default_rng([*exchange.key, 2])
             of_rows = np.array(rise_between(self.loss, y, g, exchange.units, rng, of))
             _check_unit(of_rows)
-            y_met, g_met = y[exchange.order], g[exchange.order]
-            of_met = None if of is None else of[exchange.order]
             sums, variance = self._sums(exchange, y_met, g_met, of_met)
-            outcomes = y_met if of_met is None else of_met
-            log_group = min(exchange.log_distinct(outcomes), exchange.log_distinct(g_met))
+            log_group = exchange.log_distinct(outcomes, g_met)
         first = y.reshape(len(y), -1)[:, 0]
         moments = np.array([[len(y), first.mean(), np.ptp(first), 0.0, 0.0]])
         tally = PermutationTally(effects, sums, variance, of_rows, moments, log_group)
         evidence = super().conclude(question, tally)
+        if not exchange.is_exact:
+            evidence = replace(evidence, guarantee=APPROXIMATE)
         n_clusters = int(exchange.units.max()) + 1 if self.clustered else None
         return GatheredEvidence(**vars(evidence), n_clusters=n_clusters)
 
@@ -125,8 +132,8 @@ class GatheredStatistic(PermutationStatistic):
         size, key = self.size(question), (self.seed, 0, 0 if self.by_class else question.part)
         if not self.clustered:
             return Cycle(n, min(size, n), False, key)
-        _, units = np.unique(clusters, return_inverse=True)
-        return Clusters(units, size, key)
+        # Numbered within the part, so other parts do not change what is drawn.
+        return Clusters(pd.factorize(clusters)[0], size, key)
 
     def _sums(
         self, exchange: Exchange, y: Array, g: Array, of: Array | None
@@ -153,6 +160,25 @@ class GatheredStatistic(PermutationStatistic):
         n_clusters = evidence[0].n_clusters
         few = () if n_clusters is None else few_clusters(n_clusters)
         return (*few, *super().caveats(evidence, loss))
+
+    def diagnose(
+        self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
+    ) -> tuple[str, ...]:
+        """Caveats about approximate p-values, and about a sampled rise."""
+        others = super().diagnose(tests, gates, given)
+        if not any(getattr(test, "guarantee", "") == APPROXIMATE for test in tests):
+            return others
+        if not self.clustered:
+            return (
+                "the p-values are approximate: predictions were shifted in time, which is valid "
+                "for stationary series.",
+                *others,
+            )
+        return (
+            "the p-values are approximate: a cluster whose size occurs once changes places with "
+            "one of another size, and the rows that this leaves over do not count.",
+            *others,
+        )
 
     def pack(self, tallies: Sequence[Any]) -> bytes:
         """Tallies as bytes for a checkpoint."""
@@ -195,6 +221,16 @@ class GatheredStatistic(PermutationStatistic):
             g.astype(np.float32 if is_single else np.float64),
             clusters,
             of_class,
+        )
+
+
+def check_gathered(n: int) -> None:
+    """Refuse more rows than are gathered."""
+    if n > GATHERED_ROWS:
+        raise ArgumentError(
+            f"clusters and row_order need all rows of a part together under test='permutation': at "
+            f"most {GATHERED_ROWS:,}; got {n:,}. Use fewer rows, parts with by=, or, for clusters, "
+            "test='sign'."
         )
 
 

@@ -128,6 +128,7 @@ class PermutationEvidence(Evidence):
     """Re-matchings that agree with the outcomes strictly better than the observed matching."""
     n_tied: int
     """Other re-matchings that agree equally well."""
+    guarantee: str = "exact"
 
 
 @dataclass(frozen=True)
@@ -269,10 +270,11 @@ class PermutationStatistic:
         varies = seen.variance > 0
         n = seen.effects.n_rows
         if not varies.any():
-            nothing = {"p_value": 1.0, "rise": 0.0, "ci_low": 0.0, "ci_high": 0.0, "z": np.nan}
+            nothing: dict[str, Any] = {"rise": 0.0, "ci_low": 0.0, "ci_high": 0.0, "z": np.nan}
             return PermutationEvidence(
                 n,
                 effects,
+                p_value=1.0,
                 **nothing,
                 p_resolution=resolution,
                 share_within=share,
@@ -344,6 +346,7 @@ class PermutationStatistic:
             z=evidence.z,
             p_resolution=evidence.p_resolution,
             n=evidence.n,
+            guarantee=evidence.guarantee,
             **vars(evidence.effects),
         )
 

@@ -55,6 +55,8 @@ class PermutationSetTest(Effects):
     z: float
     p_resolution: float
     n: int
+    guarantee: str = "exact"
+    """"exact", or "approximate" if the p-value rests on an approximation."""
 
     @property
     def estimate(self) -> float:

@@ -136,6 +136,10 @@ def run_test(
         str | None,
         typer.Option(metavar="NAME", help="Column that names the cluster of dependent rows."),
     ] = None,
+    row_order: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Permutation test: time, if rows follow each other."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML report.")
     ] = None,
@@ -162,6 +166,7 @@ def run_test(
         "groups": _inputs.groups(group),
         "by": by,
         "clusters": clusters,
+        "row_order": row_order,
         "checkpoint": checkpoint,
         "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
         "n_jobs": jobs,
