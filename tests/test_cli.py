@@ -220,6 +220,25 @@ def test_a_permutation_test(folder, saved):
     assert "By how many standard deviations" in page.read_text(encoding="utf-8")
 
 
+def test_a_permutation_test_over_given_features(folder, saved):
+    """Strata of a discrete column, and the refusal of the rest."""
+    file, model, *_ = saved("joblib")
+    frame = rows()
+    name = next(name for name in frame.columns if name != "label")
+    frame[name] = [row % 3 for row in range(len(frame))]
+    frame.to_csv(folder / "strata.csv", index=False)
+    out = folder / "given.json"
+    command = ("test", file, "strata.csv", "-t", "label", "--allow-pickle", "--test", "permutation")
+    ended = run(*command, "--given", name, "--seed", "3", "--json", out, cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    expected = sfit.feature_significance(
+        model, frame, "label", test="permutation", given=[name], random_state=3
+    )
+    assert content(sfit.SFITResult.from_json(out)) == content(expected)
+    assert {test.base for test in expected.tests} == {(name,)}
+    assert_refused(run(*command, "--given", "rest", cwd=folder), "given='rest'", "Shah and Peters")
+
+
 def test_ties_that_are_dropped(folder, saved):
     """An option of the sign test."""
     file, model, *_ = saved("joblib")
@@ -597,7 +616,8 @@ def test_help_fits_a_screen():
     for option in (
         *("target", "loss", "alpha", "beta", "order", "by", "group", "reference", "partners"),
         *("correction", "alpha-by-order", "report", "json", "jobs", "trust", "allow-pickle"),
-        *("debug", "test", "ties", "n-permutations", "statistic", "seed", "clusters", "row-order"),
+        *("debug", "test", "ties", "n-permutations", "statistic", "seed", "clusters", "given"),
+        "row-order",
     ):
         assert f"--{option}" in ended.stdout
 

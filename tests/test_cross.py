@@ -462,7 +462,7 @@ BAD = [
     ({"n_folds": 1}, ArgumentError, "n_folds must be at least 2"),
     ({"n_folds": 0}, ArgumentError, "n_folds must be a whole number"),
     ({"n_folds": 2.5}, ArgumentError, "n_folds must be a whole number"),
-    ({"n_folds": 31}, DataError, "n_folds=31 needs at least 62 rows.*X has 60.*fewer folds"),
+    ({"n_folds": 31}, DataError, "n_folds=31 needs at least 62 rows.*n_samples=60.*fewer folds"),
     ({"shuffle": 1}, ArgumentError, "shuffle must be True or False"),
     ({"test": "bootstrap"}, ArgumentError, "test must be 'sign', 'permutation'"),
     ({"beta": 0.01}, ArgumentError, "beta=0.01 belongs to the sign test"),

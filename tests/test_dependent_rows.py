@@ -227,14 +227,15 @@ def test_groups_of_clusters(sizes, seed):
 def test_a_single_size_borrows_from_the_nearer_size():
     """And a size is not broken up for it unless two clusters of it remain."""
     rng = np.random.default_rng(0)
-    assert [len(group) for group in paired_sizes([2, 2, 2, 3, 9, 9, 9], rng)] == [2, 2, 3]
-    low, high = (
-        sorted(group for group in paired_sizes([2, 2, 2, 8, 9, 9, 9], rng) if len(group) == 2)[0],
-        None,
-    )
-    assert high is None
-    assert 3 in low
-    assert max(low) >= 4  # 8 goes with 9, not with 2
+    below = paired_sizes([2, 2, 2, 3, 9, 9, 9], rng)
+    assert sorted(map(len, below)) == [2, 2, 3]
+    [pair] = [group for group in below if 3 in group]
+    assert min(pair) < 3  # 3 goes with 2, not with 9
+    above = paired_sizes([2, 2, 2, 8, 9, 9, 9], rng)
+    [pair] = [group for group in above if 3 in group]
+    assert max(pair) > 3  # 8 goes with 9, not with 2
+    [three] = paired_sizes([2, 2, 9], rng)
+    assert sorted(three) == [0, 1, 2]  # no size can spare a cluster
 
 
 def test_whole_clusters_travel_in_their_order():
@@ -477,6 +478,50 @@ def test_the_result_says_what_holds(problem):
     assert "It is exact" in page
 
 
+def test_sets_over_features_found_are_left_out(problem):
+    """Given features would travel with their cluster: no valid test is known."""
+    X = problem[list("abc")]
+    result = sfit.feature_significance(
+        lambda rows: np.asarray(rows) @ [1.0, 0.3, 0.0],
+        X,
+        problem.y,
+        clusters=problem.who,
+        test="permutation",
+        reference=0.0,
+        max_order=2,
+        random_state=0,
+    )
+    assert ("a",) in result.significant[1]
+    assert not any(test.base for test in result.tests)
+    assert any("not tested" in text and "whole clusters" in text for text in result.caveats)
+
+
+def test_more_rows_than_can_be_gathered(problem, monkeypatch):
+    """Parts count by themselves."""
+    monkeypatch.setattr("sfit._gathered.GATHERED_ROWS", 500)
+    options = {"test": "permutation", "reference": 0.0, "features": list("abc")}
+    with pytest.raises(sfit.exceptions.ArgumentError, match="at most 500; got 800"):
+        sfit.feature_significance(lambda z: z[:, 0], problem, "y", row_order="time", **options)
+    parts = sfit.feature_significance(
+        lambda z: np.asarray(z)[:, 0], problem, "y", row_order="time", by="part", **options
+    )
+    assert len(parts) == 2
+
+
+def test_files_need_the_name_of_the_column(problem):
+    """Labels cannot be matched with rows that are read again and again."""
+    with pytest.raises(
+        sfit.exceptions.ArgumentError, match="clusters must be the name of a column"
+    ):
+        sfit.feature_significance(
+            lambda z: np.asarray(z)[:, 0],
+            [problem[:400], problem[400:]],
+            "y",
+            clusters=problem.who,
+            features=list("abc"),
+        )
+
+
 # --------------------------------------------------------------------------------------- its size
 
 
@@ -507,7 +552,7 @@ def allowed(n_runs, size=0.05):
 @pytest.mark.parametrize("of_x", [0.5, 1.0])
 def test_size_with_clusters(of_x):
     """Intra-class correlation of x and y: rows as if independent fail, whole clusters hold."""
-    n_runs, who = 300, np.repeat(np.arange(50), 8)
+    n_runs, who = 200, np.repeat(np.arange(50), 8)
 
     def make(rng):
         def values(share):
@@ -523,7 +568,7 @@ def test_size_with_clusters(of_x):
 
 def test_size_when_the_size_of_a_cluster_drives_everything():
     """Large clusters have large x and y: only clusters of equal size may change places."""
-    n_runs = 300
+    n_runs = 200
 
     def make(rng):
         sizes = np.repeat([2, 4, 6, 8, 10], 10)
@@ -538,7 +583,7 @@ def test_size_when_the_size_of_a_cluster_drives_everything():
 
 def test_size_with_sizes_that_occur_once():
     """The pairing of neighbouring sizes is approximate: .04 to .075 in STATISTICS.md."""
-    n_runs, sizes = 300, np.arange(3, 43)
+    n_runs, sizes = 200, np.arange(3, 43)
     who = np.repeat(np.arange(40), sizes)
 
     def make(rng):
@@ -552,7 +597,7 @@ def test_size_with_sizes_that_occur_once():
 @pytest.mark.parametrize("correlation", [0.5, 0.9])
 def test_size_with_time(correlation):
     """AR(1) series: rows as if independent fail, shifts hold (approximately: .03 to .06)."""
-    n_runs, n = 300, 400
+    n_runs, n = 200, 400
 
     def series(rng):
         noise, values = rng.normal(size=n + 100), np.empty(n + 100)

@@ -73,7 +73,7 @@ def run(plan, oracle):
         try:
             asked = running.send(answers)
         except StopIteration as stop:
-            tests, gates = stop.value
+            tests, gates, _ = stop.value
             return stages, tests, gates
         stages.append(asked)
         answers = [

@@ -161,8 +161,8 @@ def chain_of(estimator: Any, X: Any, y: Any, request: CrossRequest, seed: int) -
     n = train.shape[0]
     if n < 2 * request.n_folds:
         raise DataError(
-            f"n_folds={request.n_folds} needs at least {2 * request.n_folds} rows, two per fold; X "
-            f"has {n}: use fewer folds."
+            f"n_folds={request.n_folds} needs at least {2 * request.n_folds} rows, two per fold, "
+            f"but X has n_samples={n}: use fewer folds."
         )
     classifies = is_classifier(estimator)
     if classifies or is_regressor(estimator):

@@ -54,7 +54,7 @@ def cannot_move(
 ) -> str | None:
     """The sentence about sets that move too few predictions for the sign test to reject.
 
-    `given`: whether features are given, which the permutation test refuses.
+    `given`: whether features are given, which the permutation test may refuse.
     """
     stuck = [t for t in tests if 0 < round(t.share_moved * t.n) < critical(t.n)]
     if not stuck:
@@ -127,6 +127,16 @@ def unreachable(
                 "at a larger alpha or with another correction."
             )
     return texts
+
+
+def small_strata(tests: Sequence[AnySetTest]) -> list[str]:
+    """Sentences about rows in strata that are too small to be re-matched, for each base."""
+    fixed = {t.base: t for t in tests if isinstance(t, PermutationSetTest) and t.n_fixed}
+    return [
+        f"{t.n_fixed:,} of {t.n:,} rows lie in strata of {' and '.join(base)} that have fewer than "
+        "8 rows in their tile: these rows keep their predictions and do not count in the p-values."
+        for base, t in fixed.items()
+    ]
 
 
 def few_clusters(n: int) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from sfit._cluster_signs import ClusterSigns
 from sfit._diagnostics import unreachable
 from sfit._features import positions_of
 from sfit._gathered import GatheredStatistic, check_gathered
+from sfit._given import Conditions, not_tested
 from sfit._measure import measure
 from sfit._partitioned import PartitionedResult
 from sfit._partners import Checked, Partners, check_partners, find_partners
@@ -162,6 +163,8 @@ def feature_significance(
         Columns that are never frozen and never tested, such as an explicit intercept.
     given : sequence of names or "rest", default=()
         Features revealed on both sides of every comparison. `"rest"`: all except the tested one.
+        The permutation test takes discrete features with at most 20 combinations of values; other
+        given features, and `"rest"`, belong to the sign test.
     by : "class", str or array of shape (n,), optional
         Run the whole procedure separately for each class, value of a column, or label.
     clusters : str or array of shape (n,), optional
@@ -226,7 +229,8 @@ def feature_significance(
     order: it tests all features against those found so far, at beta = 0.
 
     `PermutationTest` explains the permutation test. It has no gate, because no valid test is known
-    of all features given those found. At order 2 and above it tests sets without features found.
+    of all features given those found. For the same reason it leaves out sets whose members found
+    are not discrete; a caveat names them.
 
     References
     ----------
@@ -296,8 +300,9 @@ def statistic_of(request: Request, sample: Sample) -> Any:
         "n_outputs": 1 if y.ndim == 1 else y.shape[1],
         "n_rows": len(rows),
         "by_class": by_class,
+        "guarantee": "exact" if sample.features.origin == "given" else "asymptotic",
     }
-    if request.clusters is None and request.row_order is None:
+    if not request.dependent:
         return PermutationStatistic(**options)
     check_gathered(len(rows) if by_class else max(rows.sizes()))
     return GatheredStatistic(**options, clustered=request.clusters is not None)
@@ -314,6 +319,19 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
     given = [] if request.given_rest else positions_of(request.given, features.names, "given")
     if len(given) == len(features.names):
         raise ArgumentError("given names every feature: none is left to test.")
+    conditional: dict[str, Any] = {}
+    if isinstance(request.test, PermutationTest):
+        conditions = Conditions(
+            features, sample.rows, sample.view.categorical, dependent=request.dependent
+        )
+        reason = conditions.refusal_of(frozenset(given))
+        if reason is not None:
+            name = "given" if given else "always_on"
+            raise ArgumentError(
+                f"{name}={getattr(request, name)!r} cannot be combined with test='permutation': "
+                f"{reason}"
+            )
+        conditional["refusals"] = conditions.refusals
     tested = features.everything - set(given)
     # Order 1 needs no partners, and their lists hold p x p numbers.
     partners = {}
@@ -331,6 +349,7 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         partners=partners,
         exhaustive=request.exhaustive,
         strict=request.strict,
+        **conditional,
         alpha_by_order=request.alphas,
     )
 
@@ -371,11 +390,6 @@ def report(
             "which sets are tested at order 2 and above depends on earlier decisions on the same "
             "rows; at these orders the correction is valid only conditionally on those decisions."
         )
-    if not statistic.conditional and request.max_order > 1:
-        general.append(
-            "sets that contain a feature already found were not tested: the permutation test "
-            "cannot test a set over features that are already revealed."
-        )
     # Settings with the name of a request field store its checked value.
     names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
     settings = {name: getattr(request, name) for name in names} | {
@@ -395,11 +409,13 @@ def report(
     }
     given = design.rest or bool(design.given)
     results, run = [], session.run()
-    for n_rows, ((tests, gates), evidence) in zip(sample.rows.sizes(), outcomes, strict=True):
+    for n_rows, (outcome, evidence) in zip(sample.rows.sizes(), outcomes, strict=True):
+        tests, gates, left_out = outcome
         n = evidence[0].n
         # Tests that drop ties count different numbers of rows: report a coverage that all have.
         coverage = min(statistic.coverage(one.n) for one in evidence)
         few, stuck = statistic.too_few(n), statistic.caveats(evidence, sample.loss.name)
+        unseen = statistic.diagnose(tests, gates, given)
         session.warn(*stuck)
         coarse = unreachable(tests, statistic.alpha, design.correction_at)
         results.append(
@@ -413,7 +429,7 @@ def report(
                     n_clusters=getattr(evidence[0], "n_clusters", None),
                     coverage=coverage,
                 ),
-                caveats=(*general, *few, *stuck, *coarse, *statistic.diagnose(tests, gates, given)),
+                caveats=(*general, *few, *stuck, *not_tested(features, left_out), *coarse, *unseen),
                 beta_choice=choice,
                 run=run,
             )

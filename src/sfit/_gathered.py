@@ -119,8 +119,8 @@ class GatheredStatistic(PermutationStatistic):
             sums, variance = self._sums(exchange, y_met, g_met, of_met)
             log_group = exchange.log_distinct(outcomes, g_met)
         first = y.reshape(len(y), -1)[:, 0]
-        moments = np.array([[len(y), first.mean(), np.ptp(first), 0.0, 0.0]])
-        tally = PermutationTally(effects, sums, variance, of_rows, moments, log_group)
+        moments = np.array([[len(y), first.mean(), np.ptp(first), 0.0, 0.0, 0.0]])
+        tally = PermutationTally(effects, sums, variance, of_rows, moments, log_group, n_fixed=0)
         evidence = super().conclude(question, tally)
         if not exchange.is_exact:
             evidence = replace(evidence, guarantee=APPROXIMATE)

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import delayed, effective_n_jobs
 
-from sfit._contrast import Question
+from sfit._contrast import Question, Side
 from sfit._differences import Base, Evaluation
 from sfit._session import Progress, Session, progress_bar
 from sfit._statistic import Scored, Statistic
 from sfit._stored_tallies import StoredTallies
 from sfit._workers import Payload, limit_threads, make_payload, open_payload, workers
 from sfit.restrict import Arithmetic, Computed, OnTile
-from sfit.rows import TileRun
+from sfit.rows import Strata, Tile, TileRun, strata_of
 
 TASK_QUESTIONS = 16
 """Largest number of questions of one base per task."""
@@ -273,6 +273,7 @@ def _scored(
     tile = of_base.tile
     signed = not evaluation.nonnegative and all(ask.question.contrast.beta == 0 for ask in asks)
     base = Base(evaluation, tile, of_base[asks[0].base], signed)
+    strata = partial(_strata, evaluation, tile, asks[0].base.side)
     by_full: dict[Computed, list[int]] = {}
     for position, ask in enumerate(asks):
         by_full.setdefault(ask.full, []).append(position)
@@ -284,5 +285,21 @@ def _scored(
             question = asks[position].question
             ignored = partial(base.is_same, full)
             yield Scored(
-                position, question, losses, tile.y, full, rows, tile.index, ignored, tile.cluster
+                position,
+                question,
+                losses,
+                tile.y,
+                full,
+                rows,
+                tile.index,
+                ignored,
+                strata,
+                tile.cluster,
             )
+
+
+def _strata(evaluation: Evaluation, tile: Tile, base: Side) -> Strata | None:
+    """The rows of a tile by the values that the base reveals; None if it reveals nothing."""
+    features = evaluation.predictions.features
+    columns = features.shown(base.visible(features.everything))
+    return strata_of(tile.X, columns) if columns else None

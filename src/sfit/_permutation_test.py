@@ -9,24 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, exp, fsum
+from math import ceil, exp
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from sfit import _packed
 from sfit._arguments import check_choice, check_whole
 from sfit._contrast import Contrast, Evidence, Question
+from sfit._diagnostics import small_strata
 from sfit._effects import EffectTally, conclude
 from sfit._effects import merge as merge_effects
 from sfit._losses import Loss
-from sfit._permutations import FREE_ROWS, Rematchings
+from sfit._permutations import BLOCK_ROWS, FREE_ROWS, Rematchings
 from sfit._rise import SAMPLED_SHIFTS, RiseSums, interval, is_sampled
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
 from sfit._statistic import Scored
-from sfit._tile_part import PermutationTally, TilePart
-from sfit.exceptions import ArgumentError, DataError
+from sfit._tile_part import N_MOMENTS, PermutationTally, TilePart, add_tallies
+from sfit._tile_strata import TileStrata
+from sfit.exceptions import ArgumentError
 
 Array = npt.NDArray[Any]
 
@@ -42,6 +45,9 @@ SORTED_SHARE = 0.9
 """If less of the variance lies within tiles, the rows are sorted and the test loses power."""
 
 MOST_PERMUTATIONS = 10**7
+
+STRATUM_ROWS = 8
+"""A stratum with fewer rows in a tile is left as it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,16 +70,29 @@ class PermutationTest:
 
     Notes
     -----
-    The null hypothesis is that the set of features is independent of the outcome. With
+    The null hypothesis is that the set of features is independent of the outcome, given the
+    features that are revealed already, if any. With
     :math:`L_{ab}` the loss of outcome a under the prediction of row b, the statistic
     ``"loss"`` is :math:`T = \sum_i L_{ii}`. The predictions are re-matched with the outcomes B
     times at random, and :math:`p = (1 + \#\{T_b \le T\}) / (B + 1)`. Under the null hypothesis T
     and its B copies are exchangeable, so the p-value is exact for any model, loss and distribution
     of the data. The model and the reference must not come from the held-out rows.
 
+    Over given features, and over members of a set that were found at a lower order, rows are
+    re-matched only within strata: rows that agree in all of these features, which may have at most
+    20 distinct combinations of values. That is exact for independence given the stratum. Rows in
+    strata of fewer than 8 rows of a tile keep their predictions. sfit refuses all other questions:
+    no valid test of them is known without a model of the features [1]_. At order 2 and above it
+    leaves out such sets, and a caveat names them.
+
     `rise` estimates the effect: by how much the mean loss rises when a prediction comes from
     another row. Its interval is asymptotic. `z` compares T with the mean and the standard deviation
     of its copies; it ranks features whose p-values are all as small as they can be.
+
+    References
+    ----------
+    .. [1] R. D. Shah and J. Peters, "The Hardness of Conditional Independence Testing and the
+       Generalised Covariance Measure", The Annals of Statistics 48, 2020.
 
     Examples
     --------
@@ -123,12 +142,15 @@ class PermutationEvidence(Evidence):
     share_within: float
     """Smaller share of the variance, of outcomes or predictions, that lies within tiles."""
     is_constant: bool
-    """Whether the outcome is the same in all rows that are re-matched."""
+    """Whether the outcome is the same in all rows that are re-matched with each other."""
+    n_fixed: int
+    """Rows in strata that are too small to be re-matched."""
+    guarantee: str
+    """"exact", "asymptotic" or "approximate"."""
     n_above: int
     """Re-matchings that agree with the outcomes strictly better than the observed matching."""
     n_tied: int
     """Other re-matchings that agree equally well."""
-    guarantee: str = "exact"
 
 
 @dataclass(frozen=True)
@@ -145,11 +167,13 @@ class PermutationStatistic:
     """Number of all rows."""
     by_class: bool
     """Whether the parts are the classes: then all rows are re-matched for every part."""
+    guarantee: str = "exact"
+    """"exact", or "asymptotic" if the reference comes from the rows under test."""
     seed: int = 0
 
     ordered: ClassVar[bool] = True
     any_function: ClassVar[bool] = True
-    conditional: ClassVar[bool] = False
+    has_gates: ClassVar[bool] = False
     interval: ClassVar[str] = "asymptotic"
 
     @property
@@ -189,43 +213,51 @@ class PermutationStatistic:
 
     def tally(self, scored: Iterable[Scored], focus: Sequence[None]) -> dict[int, Any]:
         """Re-match the rows of one tile, for each position among the questions."""
+        of_part: dict[int, TileStrata] = {}
         tallies: dict[int, PermutationTally] = {}
-        of_part: dict[int, TilePart] = {}
-        waiting: dict[int, list[tuple[int, PermutationTally, list[Array]]]] = {}
-
-        def finish(part: int) -> None:
-            batch = waiting.pop(part, [])
-            sums = of_part[part].products.of([scores for *_, scores in batch]) if batch else ()
-            for (position, tally, _), of_term in zip(batch, sums, strict=True):
-                tallies[position] = tally._replace(sums=of_term)
-
         for one in scored:
             part = one.question.part
             if part not in of_part:
-                of_part[part] = self._part(one)
+                of_part[part] = self._strata(one)
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                tally, scores = of_part[part].tally(one)
-            _check_unit(tally)
-            if scores is None:
-                tallies[one.position] = tally
-                continue
-            waiting.setdefault(part, []).append((one.position, tally, scores))
-            if len(waiting[part]) == of_part[part].together:
-                finish(part)
-        for part in list(waiting):
-            finish(part)
+                tallies |= of_part[part].add(one)
+        for strata in of_part.values():
+            tallies |= strata.finish()
         return tallies
 
-    def _part(self, one: Scored) -> TilePart:
-        """The rows of a part that are re-matched, and how."""
-        rows = None if self.by_class else one.rows
-        of_class = one.rows if self.by_class else None
-        y = one.y if rows is None else one.y[rows]
+    def _strata(self, one: Scored) -> TileStrata:
+        """The rows of a part that are re-matched with each other: all, or those of a stratum."""
+        in_part = None if self.by_class else one.rows
+        strata = one.strata()
+        n_components = 1 if self.statistic == "loss" else 2
+        size = self.size(one.question)
+        if strata is None:
+            return TileStrata([self._rematched(one, in_part)], n_components, size)
+        parts, n_fixed = [], 0
+        for code, name in enumerate(strata.names.tolist()):
+            rows = strata.codes == code
+            rows = rows if in_part is None else rows & in_part
+            n_rows = int(np.count_nonzero(rows))
+            if n_rows < STRATUM_ROWS:
+                n_fixed += n_rows
+            else:
+                parts.append(self._rematched(one, rows, (code,), name))
+        return TileStrata(parts, n_components, size, n_fixed)
+
+    def _rematched(
+        self, one: Scored, rows: Array | None, stratum: tuple[int, ...] = (), name: int = 0
+    ) -> TilePart:
+        """The rows that are re-matched with each other, and how."""
+        y, of_class = one.y, one.rows if self.by_class else None
+        if rows is not None:
+            y, of_class = y[rows], None if of_class is None else of_class[rows]
+        n = self.n_rows if self.by_class else one.question.n
         rematchings = Rematchings(
             m=len(y),
             size=self.size(one.question),
-            free=(self.n_rows if self.by_class else one.question.n) <= FREE_ROWS,
-            key=(self.seed, one.tile, 0 if self.by_class else one.question.part),
+            # The shifts of one small block would be too few.
+            free=n <= FREE_ROWS or (bool(stratum) and len(y) < BLOCK_ROWS),
+            key=(self.seed, one.tile, 0 if self.by_class else one.question.part, *stratum),
         )
         return TilePart(
             self.loss,
@@ -236,51 +268,34 @@ class PermutationStatistic:
             rows,
             of_class,
             rematchings,
+            name,
         )
 
     def merge(
         self, question: Question, tallies: Sequence[PermutationTally], focus: None
     ) -> PermutationTally:
         """Add up the sums, strictly in the order of the tallies."""
-        first, *others = tallies
-        if not others:
-            return first
-        sums, variance, total = first.sums.copy(), first.variance.copy(), first.rise.copy()
-        for other in others:
-            sums += other.sums
-            variance += other.variance
-            total += other.rise
-        return PermutationTally(
-            merge_effects([one.effects for one in tallies]),
-            sums,
-            variance,
-            total,
-            np.concatenate([one.moments for one in tallies]),
-            fsum(one.log_group for one in tallies),
-        )
+        return add_tallies(tallies, merge_effects([one.effects for one in tallies]))
 
     def conclude(self, question: Question, seen: PermutationTally) -> PermutationEvidence:
         """The p-value, the rise and its interval."""
         effects = conclude(seen.effects)
         size = seen.sums.shape[1]
         smallest = _smallest_p(seen.log_group)
-        resolution = max(1 / size, smallest)
-        share = _share_within(seen.moments)
-        is_constant = bool((seen.moments[:, 2] == 0).all() and np.ptp(seen.moments[:, 1]) == 0)
+        described = {
+            "n": seen.effects.n_rows,
+            "effects": effects,
+            "p_resolution": max(1 / size, smallest),
+            "share_within": _share_within(seen.moments),
+            "is_constant": _is_constant(seen.moments),
+            "n_fixed": seen.n_fixed,
+            "guarantee": self.guarantee,
+        }
         varies = seen.variance > 0
-        n = seen.effects.n_rows
         if not varies.any():
             nothing: dict[str, Any] = {"rise": 0.0, "ci_low": 0.0, "ci_high": 0.0, "z": np.nan}
             return PermutationEvidence(
-                n,
-                effects,
-                p_value=1.0,
-                **nothing,
-                p_resolution=resolution,
-                share_within=share,
-                is_constant=is_constant,
-                n_above=0,
-                n_tied=size - 1,
+                p_value=1.0, n_above=0, n_tied=size - 1, **nothing, **described
             )
         standard = seen.sums[varies] / np.sqrt(seen.variance[varies])[:, None]
         observed, *_ = statistic = standard.max(axis=0)
@@ -290,8 +305,6 @@ class PermutationStatistic:
         spread = float(copies.std(ddof=1)) if size > 2 else 0.0
         low, centre, high = interval(RiseSums(*seen.rise.tolist()), self.alpha)
         return PermutationEvidence(
-            n=n,
-            effects=effects,
             # Random draws can miss re-matchings that reach the statistic: p is no smaller than the
             # share of those that equal the observed one.
             p_value=max((1 + n_reached) / size, smallest),
@@ -299,11 +312,9 @@ class PermutationStatistic:
             ci_low=low,
             ci_high=high,
             z=float((observed - copies.mean()) / spread) if spread > TIE else np.nan,
-            p_resolution=resolution,
-            share_within=share,
-            is_constant=is_constant,
             n_above=n_above,
             n_tied=n_reached - n_above,
+            **described,
         )
 
     def n_bases(self, order: int) -> int:
@@ -346,6 +357,7 @@ class PermutationStatistic:
             z=evidence.z,
             p_resolution=evidence.p_resolution,
             n=evidence.n,
+            n_fixed=evidence.n_fixed,
             guarantee=evidence.guarantee,
             **vars(evidence.effects),
         )
@@ -384,13 +396,14 @@ class PermutationStatistic:
     def diagnose(
         self, tests: Sequence[AnySetTest], gates: Sequence[GateTest], given: bool
     ) -> tuple[str, ...]:
-        """The caveat about a sampled rise."""
-        if not is_sampled(self.loss, self.n_outputs):
-            return ()
-        return (
-            f"the rise under the loss {self.loss.name!r} is estimated from at most "
-            f"{SAMPLED_SHIFTS} random shifts of the rows.",
-        )
+        """Caveats about small strata and a sampled rise."""
+        texts = small_strata(tests)
+        if is_sampled(self.loss, self.n_outputs):
+            texts.append(
+                f"the rise under the loss {self.loss.name!r} is estimated from at most "
+                f"{SAMPLED_SHIFTS} random shifts of the rows."
+            )
+        return tuple(texts)
 
     def pack(self, tallies: Sequence[PermutationTally]) -> bytes:
         """Tallies as bytes for a checkpoint."""
@@ -398,7 +411,8 @@ class PermutationStatistic:
         floats: list[Any] = []
         for tally in tallies:
             *counts, sums = tally.effects
-            integers += [counts, [len(sums), *tally.sums.shape]]
+            lengths = [len(sums), *tally.sums.shape, len(tally.moments), tally.n_fixed]
+            integers += [counts, lengths]
             floats += [sums, tally.sums, tally.variance, tally.rise, tally.moments, tally.log_group]
         return _packed.pack(integers, floats)
 
@@ -408,27 +422,19 @@ class PermutationStatistic:
         tallies = []
         for _ in range(n_tallies):
             n_rows, n_moved, n_better, n_worse = integers.take(4).tolist()
-            n_tiles, n_components, size = integers.take(3).tolist()
+            n_tiles, n_components, size, n_moments, n_fixed = integers.take(5).tolist()
             losses = floats.take(2 * n_tiles).reshape(-1, 2)
             effects = EffectTally(n_rows, n_moved, n_better, n_worse, losses)
             sums = floats.take(n_components * size).reshape(n_components, size)
             variance, total = floats.take(n_components), floats.take(len(RiseSums._fields))
-            moments = floats.take(5 * n_tiles).reshape(-1, 5)
+            moments = floats.take(N_MOMENTS * n_moments).reshape(-1, N_MOMENTS)
             [log_group] = floats.take(1).tolist()
-            tallies.append(PermutationTally(effects, sums, variance, total, moments, log_group))
+            tallies.append(
+                PermutationTally(effects, sums, variance, total, moments, log_group, n_fixed)
+            )
         integers.finish()
         floats.finish()
         return tallies
-
-
-def _check_unit(tally: PermutationTally) -> None:
-    """Refuse numbers whose squares a float cannot hold: the p-value would be wrong."""
-    if not (np.isfinite(tally.variance).all() and np.isfinite(tally.rise).all()):
-        raise DataError(
-            "the outcomes or the predictions are too large or too small: a float cannot hold the "
-            "squares of their distances from the mean. Express y, and the model's predictions, in "
-            "another unit."
-        )
 
 
 def _smallest_p(log_group: float) -> float:
@@ -439,18 +445,32 @@ def _smallest_p(log_group: float) -> float:
 
 
 def _share_within(moments: Array) -> float:
-    """Smaller share of the variance of outcomes or predictions that lies within tiles."""
+    """Smaller share of the variance of outcomes or predictions that lies within tiles.
+
+    Only variance within strata counts.
+    """
     moments = moments[moments[:, 0] > 0]
-    n = moments[:, 0]
-    if len(n) < 2 or n.sum() <= len(n):
+    n, stratum = moments[:, 0], pd.factorize(moments[:, 5])[0]
+    n_strata = int(stratum.max(initial=-1)) + 1
+    if len(n) <= n_strata or n.sum() <= len(n):
         return 1.0
+    rows = np.bincount(stratum, n)
     shares = []
     for mean, squares in ((moments[:, 1], moments[:, 2]), (moments[:, 3], moments[:, 4])):
         within = float(squares.sum())
-        between = float(n @ np.square(mean - n @ mean / n.sum()))
+        centre = np.bincount(stratum, n * mean) / rows
+        between = float(n @ np.square(mean - centre[stratum]))
         # What rounding makes of a constant has no spread.
         spread = within + between > n.sum() * np.square(ROUNDING * mean).max(initial=0.0)
         # Mean squares: a few rows of a tile lie closer to their own mean than to that of all.
-        whole = (within + between) / (n.sum() - 1)
+        whole = (within + between) / (n.sum() - n_strata)
         shares.append(within / (n.sum() - len(n)) / whole if spread else 1.0)
     return min(shares)
+
+
+def _is_constant(moments: Array) -> bool:
+    """Whether the outcome is constant in every stratum, over all tiles."""
+    if not len(moments) or moments[:, 2].any():
+        return False
+    of_stratum = pd.DataFrame(moments[:, 1]).groupby(moments[:, 5])[0]
+    return bool((of_stratum.max() == of_stratum.min()).all())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from sfit._contrast import Contrast, Question, Reveal, Term
 from sfit._features import Features
@@ -21,7 +21,19 @@ from sfit._statistic import Test
 COSTLY_PLAN = 5_000
 """sfit warns about the cost of an order with more sets than this."""
 
-Outcome = tuple[list[AnySetTest], list[GateTest]]
+Refusals = Callable[[Sequence[Contrast]], Sequence[str | None]]
+"""For each contrast, why the test cannot answer it; None if it can."""
+
+
+class Outcome(NamedTuple):
+    """All tests of one part of the rows."""
+
+    tests: list[AnySetTest]
+    gates: list[GateTest]
+    left_out: list[tuple[Contrast, str]]
+    """Planned sets that the test cannot answer, and why."""
+
+
 Procedure = Generator[list[Contrast], list[Any], Outcome]
 Measure = Callable[[list[Question], str], list[Any]]
 """Answers questions with evidence; the string names the stage."""
@@ -43,6 +55,7 @@ class Design:
     """P_j of Algorithm 2 for each tested feature j; order 1 needs none."""
     exhaustive: bool
     strict: bool
+    refusals: Refusals = lambda contrasts: [None] * len(contrasts)
     alpha_by_order: tuple[float, ...] | None = None
     """Levels of the orders, for error control over all of them; None: `correction` decides."""
 
@@ -123,31 +136,34 @@ def procedure(design: Design) -> Procedure:
     found: set[int] = set()
     tests: list[AnySetTest] = []
     gates: list[GateTest] = []
+    left_out: list[tuple[Contrast, str]] = []
     for order in range(1, design.max_order + 1):
-        decided = yield from decide_order(design, order, frozenset(found))
+        decided, refused = yield from decide_order(design, order, frozenset(found))
+        left_out += refused
         tests += [test for _, test in decided]
         # The members of significant sets join `found` only after the whole order is decided.
         found.update(*(term for term, test in decided if test.significant))
         # What is left beyond the features found is a question about features given.
         if design.rest:
             break
-        if not design.statistic.conditional:
+        if not design.statistic.has_gates:
             continue
         gate = yield from ask_gate(design, order, frozenset(found))
         gates.append(gate)
         # A closed gate means that no feature is left; interactions of those found may remain.
         if not gate.is_open and not design.exhaustive:
             break
-    return tests, gates
+    return Outcome(tests, gates, left_out)
 
 
 def decide_order(
     design: Design, order: int, found: Term
-) -> Generator[list[Contrast], list[Any], list[tuple[Term, AnySetTest]]]:
+) -> Generator[
+    list[Contrast], list[Any], tuple[list[tuple[Term, AnySetTest]], list[tuple[Contrast, str]]]
+]:
     """Algorithm 1 (order 1) and Algorithm 2 (order 2), for any order."""
-    contrasts = [
-        contrasts_of(design, term, order, found) for term in plan_sets(design, order, found)
-    ]
+    planned = [contrasts_of(design, term, order, found) for term in plan_sets(design, order, found)]
+    contrasts, left_out = possible(design, planned)
     flat = [contrast for of_set in contrasts for contrast in of_set]
     answers = iter((yield flat) if flat else [])
     # A set must pass all its contrasts: the one with the largest p-value is reported.
@@ -155,20 +171,34 @@ def decide_order(
     for of_set in contrasts:
         weakest, evidence = design.statistic.weakest([next(answers) for _ in of_set])
         reported.append((of_set[weakest], evidence))
-    return decide(design.features, design.statistic, reported, design.correction_at(order))
+    return decide(
+        design.features, design.statistic, reported, design.correction_at(order)
+    ), left_out
+
+
+def possible(
+    design: Design, planned: Sequence[list[Contrast]]
+) -> tuple[list[list[Contrast]], list[tuple[Contrast, str]]]:
+    """The sets that the test can answer; one contrast of each of the others, with the reason."""
+    refusals = iter(design.refusals([contrast for of_set in planned for contrast in of_set]))
+    contrasts, left_out = [], []
+    for of_set in planned:
+        refused = [(contrast, next(refusals)) for contrast in of_set]
+        reasons = [(contrast, reason) for contrast, reason in refused if reason is not None]
+        if reasons:
+            left_out.append(reasons[0])
+        else:
+            contrasts.append(of_set)
+    return contrasts, left_out
 
 
 def plan_sets(design: Design, order: int, found: Term) -> list[Term]:
-    """All distinct sets {j} + K: j not yet found, K from the partners P_j of j (section 2.3).
-
-    A statistic that cannot test over features already revealed leaves out sets of features found.
-    """
+    """All distinct sets {j} + K: j not yet found, K from the partners P_j of j (section 2.3)."""
     sets = {
         frozenset({j, *others})
         for j in design.tested
         if design.exhaustive or j not in found
         for others in combinations(design.partners.get(j, ()), order - 1)
-        if design.statistic.conditional or found.isdisjoint(others)
     }
     return sorted(sets, key=sorted)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -38,6 +39,16 @@ MAX_ORDER = 1_000
 
 ROW_ORDERS = (None, "time")
 """What the order of the rows may mean."""
+
+REST = (
+    "no valid permutation test of one feature given all the others is known without a model of the "
+    "features (Shah and Peters 2020: no test of conditional independence is valid for all "
+    "continuous distributions), and re-matching rows at random would reject true null hypotheses "
+    "in up to all cases. Use test='sign'; name a few discrete features, such as given=['a', 'b'], "
+    "over which the test is exact; or omit given, to ask whether a feature is related to the "
+    "outcome at all."
+)
+"""Why the permutation test cannot test a feature given the rest, and what to do instead."""
 
 DEFAULT_BETA = 0.01
 """The smallest relative improvement that counts, by default."""
@@ -93,6 +104,18 @@ def refuse_beta(beta: Any) -> None:
 def check_seed(value: Any, argument: str) -> int | None:
     """A whole-number seed; None if it is still to be drawn."""
     return None if value is None else as_seed(value)
+
+
+def check_path(value: Any, argument: str) -> None:
+    """The path of a file, or None."""
+    if value is not None and not isinstance(value, str | PathLike):
+        raise ArgumentError(f"{argument} must be the path of a file; got {value!r}.")
+
+
+def check_key(value: Any, argument: str) -> None:
+    """A string, or None: str() of any other object may differ in the next run."""
+    if value is not None and not isinstance(value, str):
+        raise ArgumentError(f"{argument} must be a string, or None; got {value!r}.")
 
 
 def check_folds(value: Any, argument: str) -> int:
@@ -160,8 +183,8 @@ class Execution(Checked):
 
     n_jobs: int | None = argument(check_jobs, identity=False)
     progress: bool = argument(check_flag, identity=False)
-    checkpoint: Any = argument(identity=False)
-    checkpoint_key: str | None = argument(identity=False)
+    checkpoint: Any = argument(check_path, identity=False)
+    checkpoint_key: str | None = argument(check_key, identity=False)
 
 
 @dataclass(frozen=True)
@@ -231,6 +254,11 @@ class Request(Subject):
                         f"{name}, or pass beta='auto'."
                     )
 
+    @property
+    def dependent(self) -> bool:
+        """Whether rows depend on each other, within clusters or in time."""
+        return self.clusters is not None or self.row_order is not None
+
     def _check_dependence(self) -> None:
         """Refuse kinds of dependent rows for which no valid test is known."""
         if self.row_order is None:
@@ -250,15 +278,8 @@ class Request(Subject):
     def _check_permutation(self) -> None:
         """Refuse arguments that the permutation test does not understand."""
         refuse_beta(self.beta)
-        # Moving a prediction moves all its revealed features, so none may stay with its row.
-        for name in ("given", "always_on"):
-            value = getattr(self, name)
-            if value is not None and len(np.atleast_1d(np.asarray(value, dtype=object))):
-                raise ArgumentError(
-                    f"{name}={value!r} cannot be combined with test='permutation': re-matching a "
-                    "prediction moves all its revealed features together. Omit it, or use "
-                    "test='sign'."
-                )
+        if self.given_rest:
+            raise ArgumentError(f"given='rest' cannot be combined with test='permutation': {REST}")
         for name in ("exhaustive", "strict"):
             if getattr(self, name):
                 raise ArgumentError(

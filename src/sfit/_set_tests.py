@@ -55,8 +55,10 @@ class PermutationSetTest(Effects):
     z: float
     p_resolution: float
     n: int
+    n_fixed: int = 0
+    """Rows in strata of fewer than 8 rows, which keep their predictions."""
     guarantee: str = "exact"
-    """"exact", or "approximate" if the p-value rests on an approximation."""
+    """"exact"; "asymptotic" if the reference comes from the test rows; or "approximate"."""
 
     @property
     def estimate(self) -> float:

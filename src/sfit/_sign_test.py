@@ -164,7 +164,7 @@ class SignStatistic:
 
     ordered: ClassVar[bool] = False
     any_function: ClassVar[bool] = False
-    conditional: ClassVar[bool] = True
+    has_gates: ClassVar[bool] = True
     name: ClassVar[str] = "SFIT (Horel and Giesecke)"
     units: ClassVar[str] = "rows"
     """What the test counts."""

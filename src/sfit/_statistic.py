@@ -20,6 +20,18 @@ class Predicted(Protocol):
         """One prediction per row."""
 
 
+class Strata(Protocol):
+    """Rows that agree in some columns."""
+
+    @property
+    def codes(self) -> Array:
+        """The stratum of each row, numbered in order of appearance."""
+
+    @property
+    def names(self) -> Array:
+        """A number for each stratum, the same in every tile."""
+
+
 class Scored(NamedTuple):
     """One tile, seen by a statistic that answers a question."""
 
@@ -38,6 +50,8 @@ class Scored(NamedTuple):
     """Number of the tile."""
     is_ignored: Callable[[], bool]
     """Whether the full side equals the base on the whole tile, but for rounding."""
+    strata: Callable[[], Strata | None]
+    """All rows of the tile by the values that the base reveals; None if it reveals nothing."""
     clusters: Array | None = None
     """Number of the cluster of each row of the tile; None: every row is a unit."""
 
@@ -58,8 +72,8 @@ class Statistic(Protocol):
         """Whether the test is exact for any function of the revealed values, a coarse one too."""
 
     @property
-    def conditional(self) -> bool:
-        """Whether a set can be tested over features that are already revealed."""
+    def has_gates(self) -> bool:
+        """Whether all features can be tested over those found."""
 
     def n_numbers(self, question: Question) -> int:
         """Roughly how many numbers a tally holds; 0 if that does not limit memory."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import fsum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +13,16 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from sfit._bilinear import PRODUCTS, columns, indicators, log_probabilities
-from sfit._effects import EffectTally, describe
+from sfit._effects import EffectTally
 from sfit._losses import Loss
 from sfit._permutations import TERMS_TOGETHER, ProductSums, Rematchings
 from sfit._rise import NO_RISE, Rise, loss_of_any_pair, rise, rise_sums
-from sfit._statistic import Scored
 
 Array = npt.NDArray[Any]
+
+
+N_MOMENTS = 6
+"""Numbers that a tally holds per tile and stratum, beside its sums."""
 
 
 class PermutationTally(NamedTuple):
@@ -32,14 +36,41 @@ class PermutationTally(NamedTuple):
     rise: Array
     """The rise, added up (`RiseSums`)."""
     moments: Array
-    """Per tile: number of rows, then mean and sum of squares of the outcome and the prediction."""
+    """Per tile and stratum: number of rows, mean and sum of squares of the outcome and of the
+    prediction, and the name of the stratum."""
     log_group: float
     """Logarithm of an upper bound on the number of distinct re-matchings."""
+    n_fixed: int
+    """Rows in strata that are too small to be re-matched."""
+
+
+def add_tallies(tallies: Sequence[PermutationTally], effects: EffectTally) -> PermutationTally:
+    """Add up sums, strictly in the order of the tallies."""
+    first, *others = tallies
+    if not others:
+        return first._replace(effects=effects)
+    sums, variance, total = first.sums.copy(), first.variance.copy(), first.rise.copy()
+    for other in others:
+        sums += other.sums
+        variance += other.variance
+        total += other.rise
+    return PermutationTally(
+        effects,
+        sums,
+        variance,
+        total,
+        np.concatenate([one.moments for one in tallies]),
+        fsum(one.log_group for one in tallies),
+        sum(one.n_fixed for one in tallies),
+    )
 
 
 @dataclass(frozen=True)
 class TilePart:
-    """The rows of one part in one tile, and everything that its questions share."""
+    """Rows of one tile that are re-matched with each other, and all that their questions share.
+
+    They are the rows of a part, or of one of its strata.
+    """
 
     loss: Loss
     statistic: str
@@ -53,6 +84,8 @@ class TilePart:
     of_class: Array | None
     """If the parts are classes, the rows of this class."""
     rematchings: Rematchings
+    stratum: int = 0
+    """The name of the stratum."""
     of_constants: dict[bytes, Rise] = field(default_factory=dict)
     """The rise of predictions that are all equal."""
 
@@ -109,19 +142,22 @@ class TilePart:
             return [logs[:, self.number, None], g[:, self.number, None]]
         return [logs, g]
 
-    def tally(self, one: Scored) -> tuple[PermutationTally, list[Array] | None]:
-        """The tally of a question, and the scores from which its sums are still to be computed."""
-        effects = describe(one.losses)
-        g = one.full.by_row()
+    def tally(
+        self, effects: EffectTally, g: Array, ignored: Callable[[], bool]
+    ) -> tuple[PermutationTally, list[Array] | None]:
+        """The tally of a question, and the scores from which its sums are still to be computed.
+
+        `g` are the predictions for all rows of the tile; `ignored`: whether they equal the base.
+        """
         g = g if self.rows is None else g[self.rows]
         size = self.rematchings.size
         n_components = 1 if self.statistic == "loss" else 2
-        none = np.zeros((n_components, size))
-        is_ignored = len(g) < 2 or bool((g == g[0]).all()) or one.is_ignored()
-        moments = _moments(self.y, np.broadcast_to(g[:1], g.shape) if is_ignored else g)
-        tally = PermutationTally(
-            effects, none, none[:, 0], rise_sums(NO_RISE), moments, self._log_outcomes
+        is_ignored = len(g) < 2 or bool((g == g[0]).all()) or ignored()
+        moments = _moments(
+            self.y, np.broadcast_to(g[:1], g.shape) if is_ignored else g, self.stratum
         )
+        tally = no_rows(effects, n_components, size)
+        tally = tally._replace(moments=moments, log_group=self._log_outcomes)
         if len(g) < 2:
             return tally, None
         if is_ignored:
@@ -182,6 +218,13 @@ class TilePart:
         return np.where(same, total[0], total) - total[0]
 
 
+def no_rows(effects: EffectTally, n_components: int, size: int) -> PermutationTally:
+    """The tally of no re-matched rows."""
+    none = np.zeros((n_components, size))
+    moments = np.empty((0, N_MOMENTS))
+    return PermutationTally(effects, none, none[:, 0], rise_sums(NO_RISE), moments, 0.0, 0)
+
+
 def _centred(scores: Array) -> Array:
     return scores - scores.mean(axis=0)
 
@@ -201,10 +244,10 @@ def _by_identity(arrays: Sequence[Array], change: Any) -> list[Array]:
     return [changed[id(array)] for array in arrays]
 
 
-def _moments(y: Array, g: Array) -> Array:
-    """Number of rows, then mean and sum of squares of the first outcome and prediction column."""
+def _moments(y: Array, g: Array, stratum: int) -> Array:
+    """Number of rows, mean and sum of squares of the first outcome and prediction column; name."""
     moments: list[float] = [len(y)]
     for values in (columns(y)[:, 0], columns(g)[:, -1]):
         mean = float(values.mean()) if len(values) else 0.0
         moments += [mean, float(np.square(values - mean).sum())]
-    return np.array([moments])
+    return np.array([[*moments, stratum]])

@@ -332,13 +332,21 @@ def _permutation_closest(test: PermutationSetTest, settings: Settings) -> str:
 def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
     settings, smallest = results[0].settings, resolution(results)
     limit = f" No p-value can be below the resolution, {smallest}." if smallest else ""
+    over = any(test.base for result in results for test in result.tests)
+    given = " and the features in column Over" if over else " alone"
+    among = (
+        "; if column Over names features, only among rows that agree in these features"
+        if over
+        else ""
+    )
     return [
         (
             "What is compared",
-            "The model predicts every test row from the set alone; all other features are hidden "
+            f"The model predicts every test row from the set{given}; all other features are hidden "
             f"(reference: {settings.reference}). These predictions are compared with the outcomes "
-            f"of their own rows, and then with {_rematched(settings)}. "
-            "The null hypothesis: the set is independent of the outcome.",
+            f"of their own rows, and then with {_rematched(settings)}{among}. "
+            "The null hypothesis: the set is independent of the outcome"
+            f"{', given the features in column Over' if over else ''}.",
         ),
         (
             "Rise and interval",

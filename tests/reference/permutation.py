@@ -48,6 +48,22 @@ def within(blocks: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
         yield tuple(arrangement)
 
 
+# ------------------------------------------------------------------------------------- given features
+
+
+def strata(values: Sequence[Any], smallest: int = 8) -> tuple[list[list[int]], int]:
+    """The rows of each combination of given values, by first appearance; rows in small strata.
+
+    Each stratum is permuted by itself, as a tile is. Rows of strata with fewer than `smallest` rows
+    stay as they are and leave the statistic.
+    """
+    groups: dict[Any, list[int]] = {}
+    for row, value in enumerate(values):
+        groups.setdefault(value, []).append(row)
+    large = [rows for rows in groups.values() if len(rows) >= smallest]
+    return large, len(values) - sum(len(rows) for rows in large)
+
+
 # ------------------------------------------------------------------------------- the sum of the losses
 
 

@@ -129,6 +129,10 @@ def run_test(
     ] = None,
     reference: Reference = "mean",
     group: Group = [],  # noqa: B006  (typer makes a new list for each call)
+    given: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Test beyond these features, or beyond the 'rest'."),
+    ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="One test per value of a column, or 'class'.")
     ] = None,
@@ -164,6 +168,7 @@ def run_test(
         "correction": correction,
         "alpha_by_order": None if alpha_by_order is None else _inputs.levels(alpha_by_order),
         "groups": _inputs.groups(group),
+        "given": "rest" if given == "rest" else _inputs.names(given) or (),
         "by": by,
         "clusters": clusters,
         "row_order": row_order,

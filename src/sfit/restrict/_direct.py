@@ -19,11 +19,19 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal
 from sfit._features import Features
-from sfit._masked import as_array
 from sfit.exceptions import ModelError
 from sfit.models import ModelView
 from sfit.restrict._prediction import Prediction, RunningMean, averaged
-from sfit.rows import Table, Tile, distinct_rows, is_frame, reveal, take_rows, to_native
+from sfit.rows import (
+    Table,
+    Tile,
+    distinct_rows,
+    is_frame,
+    plain_array,
+    reveal,
+    take_rows,
+    to_native,
+)
 
 Array = npt.NDArray[Any]
 
@@ -278,7 +286,7 @@ def _first_wrong(
 def checked(answer: Any, m: int) -> Array:
     """Predictions as floats, one (or one vector) per row; refuse anything else."""
     # A copy: some models reuse one array for all calls, and a view would keep it alive.
-    predictions: Array = np.array(as_array(answer))
+    predictions: Array = np.array(plain_array(answer))
     if predictions.ndim == 2 and predictions.shape[1] == 1:
         predictions = predictions[:, 0]
     if predictions.ndim not in (1, 2) or len(predictions) != m:

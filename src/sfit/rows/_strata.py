@@ -1,0 +1,49 @@
+"""Strata: rows that agree in some columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sfit.rows._distinct import _codes, column_of, first_of
+from sfit.rows._table import Table, column_values, take_rows
+
+Array = npt.NDArray[Any]
+
+
+class Strata(NamedTuple):
+    """The strata of some rows."""
+
+    codes: Array
+    """The stratum of each row, numbered in order of appearance."""
+    names: Array
+    """A number for each stratum, the same in every tile and every process."""
+
+
+def strata_of(table: Table, columns: Sequence[int], most: int | None = None) -> Strata | None:
+    """The rows that agree in all of these columns; None if there are more than `most` strata."""
+    n_rows = table.shape[0]
+    pieces = (column_of(table, column) for column in columns)
+    codes = _codes(pieces, n_rows if most is None else most)
+    if codes is None:
+        return None
+    first = take_rows(table, first_of(codes))
+    values = [column_values(first, column) for column in columns]
+    names = [_name(row) for row in zip(*values, strict=True)]
+    # One value may have two forms, such as None and NaN.
+    distinct = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    merged = np.array([distinct[name] for name in names], dtype=np.intp)
+    return Strata(merged[codes], np.array(list(distinct), dtype=np.int64))
+
+
+def _name(values: Sequence[Any]) -> int:
+    """A number below 2**48, which a float can hold, from the values of a stratum."""
+    texts = []
+    for value in values:
+        number = isinstance(value, int | float | np.number | np.bool_)
+        texts.append(repr(float(value)) if number else f"{type(value).__name__} {value!r}")
+    return int.from_bytes(blake2b("\0".join(texts).encode(), digest_size=6).digest(), "big")
