@@ -427,6 +427,10 @@ def test_an_interrupted_run_resumes_to_the_same_bits(problem, tmp_path, monkeypa
     asked.clear()
     assert sfit.feature_significance(model, problem, "y", **options, **saved) == expected
     assert len(asked) < n_whole
+    other = options | {"clusters": None}
+    other["row_order"] = None if "row_order" in dependent else "time"
+    with pytest.raises(sfit.exceptions.CheckpointError, match="row_order"):
+        sfit.feature_significance(model, problem, "y", **other, **saved)
 
 
 def test_any_loss_and_several_outputs(problem):

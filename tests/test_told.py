@@ -50,7 +50,6 @@ TOLD = {
         "given": (["b"], "given"),
         "by": (X["a"] > 0, "by"),
         "clusters": (np.arange(len(Y)) // 2, "clusters"),
-        "row_order": ("time", "row_order"),
         "partners": ("all", "partners"),
         "n_partners": (1, "n_partners"),
         "exhaustive": (True, "exhaustive"),
@@ -103,7 +102,8 @@ APPLIED_LATER = {
 }
 """To what is kept, which does not depend on them: one checkpoint serves them all."""
 
-REFUSED = {sfit.feature_significance: {"sample_weight"}}
+REFUSED = {sfit.feature_significance: {"sample_weight", "row_order"}}
+"""By the sign test; `test_dependent_rows.py` shows that a checkpoint knows `row_order`."""
 
 
 def named(value):
