@@ -488,6 +488,8 @@ BAD = [
     ({"X": "rows.parquet"}, SFITError, "rows.parquet"),
     ({"estimator": Ridge}, ArgumentError, "estimator must be an instance"),
     ({"estimator": len}, ArgumentError, "estimator must be an instance"),
+    ({"y": np.where(np.arange(N) == 33, np.nan, Y)}, DataError, "y is missing.*first is row 33"),
+    ({"y": Y, "loss": "poisson"}, DataError, "y"),
     ({"checkpoint": 3}, ArgumentError, "checkpoint must be the path"),
 ]
 
@@ -551,6 +553,16 @@ def test_a_failing_fit_names_the_fold():
         ModelError, match=r"could not be fitted on the 12 rows before fold 2.*fewer"
     ):
         sfit.cross_significance(Fussy(), X, Y, test=FEW)
+
+
+def test_an_error_about_a_row_says_that_it_counts_within_the_fold():
+    """A loss that fails is found in the fold."""
+
+    def fails(y, prediction):
+        return np.full(len(y), np.nan)
+
+    with pytest.raises(DataError, match=r"fold 2, whose rows are numbered from 0: loss 'fails'"):
+        sfit.cross_significance(Ridge(), X, Y, loss=fails)
 
 
 def test_too_few_rows_are_told():
