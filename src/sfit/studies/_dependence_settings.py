@@ -101,6 +101,10 @@ LEANS = {"a little": 0.3, "more than half": 0.7, "entirely": 1.0}
 """Share of the tested feature in the model; the rest is on the given feature."""
 
 
+FEW_ROWS = 1_000
+"""A recipe that fails runs up to this many rows: with more it fails as well, and takes longer."""
+
+
 def _proxy(n: int, correlation: float, lean: float, noise: float = 1.0) -> Case:
     """The outcome depends on the given feature w; x is a proxy of w, on which the model leans."""
 
@@ -110,10 +114,9 @@ def _proxy(n: int, correlation: float, lean: float, noise: float = 1.0) -> Case:
         y = w + noise * rng.normal(size=n)
         return Sample(Linear((lean, 1 - lean)), np.column_stack([x, w]), y)
 
-    tests = {
-        SFIT: one_by_one(shipped(given=["x1"])),
-        "feature permuted over all rows": rematched(everywhere),
-    }
+    tests = {SFIT: one_by_one(shipped(given=["x1"]))}
+    if n <= FEW_ROWS:
+        tests["feature permuted over all rows"] = rematched(everywhere)
     return Case(n, draw, tests, "approximate")
 
 
