@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.tree import DecisionTreeRegressor
 
 import sfit
@@ -27,16 +26,29 @@ TRUE, NULL = 0, 1
 """Columns: y depends on the first, not on the others."""
 
 
-def _regressogram() -> Any:
-    """The mean outcome of each of five bins of each column."""
-    bins = KBinsDiscretizer(5, encode="onehot-dense", strategy="quantile", subsample=None)
-    return make_pipeline(bins, LinearRegression())
+class Regressogram(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """The sum of one step function per column, with steps at its quintiles, by least squares."""
+
+    def fit(self, X: Array, y: Array) -> Regressogram:
+        """Find the steps and their heights."""
+        self.edges_ = np.quantile(X, (0.2, 0.4, 0.6, 0.8), axis=0)
+        self.heights_ = np.linalg.lstsq(self._steps(X), y - y.mean())[0]
+        self.mean_ = y.mean()
+        return self
+
+    def _steps(self, X: Array) -> Array:
+        bins = (np.asarray(X)[:, None, :] > self.edges_).sum(axis=1)
+        return (bins[:, :, None] == np.arange(5)).reshape(len(bins), -1).astype(float)
+
+    def predict(self, X: Array) -> Array:
+        """The heights of the steps of each row."""
+        return np.asarray(self.mean_ + self._steps(X) @ self.heights_)
 
 
 ESTIMATORS: dict[str, tuple[Callable[[], Any], int, float]] = {
     "least squares, 20 columns": (LinearRegression, 20, 0.3),
     "tree": (lambda: DecisionTreeRegressor(max_depth=3, random_state=0), 2, 0.6),
-    "regressogram": (_regressogram, 2, 0.45),
+    "regressogram": (Regressogram, 2, 0.45),
 }
 """How to make it, its columns, and the coefficient of the true one."""
 EXPECTED = {
@@ -54,17 +66,26 @@ def draw(name: str, n: int, rng: Rng) -> tuple[Array, Array]:
     return X, effect * X[:, TRUE] + rng.normal(size=n)
 
 
-def _options(seed: int) -> dict[str, Any]:
-    test = sfit.PermutationTest(n_permutations=N_PERMUTATIONS)
-    return {"test": test, "loss": "squared_error", "alpha": ALPHA, "random_state": seed}
+def _options(n_columns: int, seed: int) -> dict[str, Any]:
+    """The first two columns are tested; the others are one group, which costs one test."""
+    options: dict[str, Any] = {"test": sfit.PermutationTest(n_permutations=N_PERMUTATIONS)}
+    if n_columns > len((TRUE, NULL)):
+        options["groups"] = {"others": [f"x{column}" for column in range(2, n_columns)]}
+    return options | {"loss": "squared_error", "alpha": ALPHA, "random_state": seed}
+
+
+def _decisions(result: sfit.SFITResult) -> Array:
+    """Whether the true column and the null column are significant."""
+    significant = dict(zip(result.table["term"], result.table["significant"], strict=True))
+    return np.array([bool(significant["x0",]), bool(significant["x1",])])
 
 
 def chained(name: str, X: Array, y: Array, seed: int) -> Array:
     """Forward chaining: `cross_significance`."""
     result = sfit.cross_significance(
-        ESTIMATORS[name][0](), X, y, n_folds=N_FOLDS, reference="mean", **_options(seed)
+        ESTIMATORS[name][0](), X, y, n_folds=N_FOLDS, reference="mean", **_options(X.shape[1], seed)
     )
-    return result.table["significant"].to_numpy(bool)[[TRUE, NULL]]
+    return _decisions(result)
 
 
 def half_split(name: str, X: Array, y: Array, seed: int) -> Array:
@@ -72,9 +93,14 @@ def half_split(name: str, X: Array, y: Array, seed: int) -> Array:
     half = len(y) // 2
     fitted = ESTIMATORS[name][0]().fit(X[:half], y[:half])
     result = sfit.feature_significance(
-        fitted, X[half:], y[half:], reference=X[:half].mean(axis=0), fast=False, **_options(seed)
+        fitted,
+        X[half:],
+        y[half:],
+        reference=X[:half].mean(axis=0),
+        fast=False,
+        **_options(X.shape[1], seed),
     )
-    return result.table["significant"].to_numpy(bool)[[TRUE, NULL]]
+    return _decisions(result)
 
 
 # --- pooling K folds --------------------------------------------------------------------

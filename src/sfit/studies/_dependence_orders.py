@@ -20,7 +20,7 @@ N_FEATURES = 5
 """Each is -1, 0 or 1, so members found earlier define strata."""
 TRUE = (("x0",), ("x1", "x2"), ("x2", "x3", "x4"))
 """One effect of each order: x0 + x1 x2 + x2 x3 x4."""
-EFFECTS = (0.2, 0.25, 0.4)
+EFFECTS = (0.25, 0.3, 0.5)
 WAYS: dict[str, dict[str, Any]] = {
     SFIT: {"alpha_by_order": "auto"},
     "Holm within each order": {"correction": "holm"},

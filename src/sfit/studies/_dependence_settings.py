@@ -167,8 +167,12 @@ def _three(n: int, correlation: float, lean: float) -> Case:
 
 THREE = {
     f"correlation {r}, leans {name}, n = {n:,}": _three(n, r, LEANS[name])
-    for n in (200, 1_000)
-    for r, name in ((0.5, "more than half"), (0.8, "more than half"), (0.8, "entirely"))
+    for n, r, name in (
+        (200, 0.5, "more than half"),
+        (200, 0.8, "more than half"),
+        (200, 0.8, "entirely"),
+        (1_000, 0.8, "more than half"),
+    )
 }
 
 

@@ -30,7 +30,7 @@ class Settings:
     """Data sets of each setting with 10,000 rows."""
     max_rows: int = 10_000
     """Settings with more rows are left out."""
-    orders_rows: int = 400
+    orders_rows: int = 300
     orders_repeats: int = 200
     orders_power_repeats: int = 100
     folds_rows: tuple[int, ...] = (100, 200)
@@ -97,16 +97,20 @@ def _sizes(settings: Settings, place: int, cases: Mapping[str, Case]) -> dict[st
 def _size(settings: Settings, seed: list[int], case: Case) -> Cell:
     """One setting, several data sets in each call."""
     total = settings.n_sets(case.n_rows)
-    decisions: list[dict[str, bool]] = []
-    for start in range(0, total, settings.stacked):
-        rng = np.random.default_rng([*seed, start])
-        samples = [case.draw(rng) for _ in range(min(settings.stacked, total - start))]
-        answers = {name: test(samples, start) for name, test in case.tests.items()}
-        decisions += [
-            {name: bool(answer[one]) for name, answer in answers.items()}
-            for one in range(len(samples))
-        ]
+    decisions = [
+        one
+        for start in range(0, total, settings.stacked)
+        for one in _stack(case, seed, start, min(settings.stacked, total - start))
+    ]
     return Cell(total, case.n_rows, case.guarantee, _rates(decisions), case.expected)
+
+
+def _stack(case: Case, seed: list[int], start: int, count: int) -> list[dict[str, bool]]:
+    """The decisions of all tests about some data sets of a setting."""
+    rng = np.random.default_rng([*seed, start])
+    samples = [case.draw(rng) for _ in range(count)]
+    answers = {name: test(samples, start) for name, test in case.tests.items()}
+    return [{name: bool(answers[name][one]) for name in answers} for one in range(count)]
 
 
 def _orders(settings: Settings) -> dict[str, Cell]:
