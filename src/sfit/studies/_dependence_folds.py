@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeRegressor
 import sfit
 from sfit.studies._dependence_settings import SFIT
 from sfit.studies._dependence_tests import ALPHA, N_PERMUTATIONS
+from sfit.studies._jobs import Answer
 
 Array = npt.NDArray[Any]
 Rng = np.random.Generator
@@ -151,13 +152,14 @@ def pooled(name: str, X: Array, y: Array, seed: int) -> dict[str, Array]:
     return {POOLED[0]: np.array(sums) <= ALPHA, POOLED[1]: norm.sf(z) <= ALPHA}
 
 
-def decided(name: str, n: int, seed: list[int]) -> dict[str, Array]:
+def decided(name: str, n: int, seed: list[int]) -> Answer:
     """Whether each test finds the true column and the null column of one data set."""
     X, y = draw(name, n, np.random.default_rng(seed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         valid = {key: test(name, X, y, seed[-1]) for key, test in VALID.items()}
-    return valid | pooled(name, X, y, seed[-1])
+    answers = valid | pooled(name, X, y, seed[-1])
+    return {key: decisions[None] for key, decisions in answers.items()}
 
 
 VALID = {SFIT: chained, "half split": half_split}

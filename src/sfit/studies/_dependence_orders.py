@@ -12,6 +12,7 @@ import numpy.typing as npt
 import sfit
 from sfit.studies._dependence_settings import SFIT
 from sfit.studies._dependence_tests import ALPHA
+from sfit.studies._jobs import Answer
 
 Array = npt.NDArray[Any]
 Rng = np.random.Generator
@@ -93,14 +94,21 @@ def tested(n: int, world: World, way: dict[str, Any], seed: list[int]) -> list[d
     return rows
 
 
-def falsely(n: int, world: World, way: dict[str, Any], seed: list[int]) -> bool:
-    """Whether anything is rejected that is not there."""
-    return any(
-        world.is_null(tuple(one["term"]), tuple(one["base"])) for one in tested(n, world, way, seed)
-    )
+def falsely(n: int, world: World, seed: list[int]) -> Answer:
+    """Whether anything is rejected that is not there, each way."""
+
+    def is_wrong(way: dict[str, Any]) -> bool:
+        rejected = tested(n, world, way, seed)
+        return any(world.is_null(tuple(one["term"]), tuple(one["base"])) for one in rejected)
+
+    return {name: np.array([[is_wrong(way)]]) for name, way in WAYS.items()}
 
 
-def found(n: int, way: dict[str, Any], seed: list[int]) -> list[bool]:
-    """Whether each of the three true effects is found."""
-    terms = {tuple(sorted(one["term"])) for one in tested(n, FULL_WORLD, way, seed)}
-    return [true in terms for true in TRUE]
+def found(n: int, seed: list[int]) -> Answer:
+    """Whether each of the three true effects is found, each way."""
+
+    def found_terms(way: dict[str, Any]) -> set[tuple[str, ...]]:
+        return {tuple(sorted(one["term"])) for one in tested(n, FULL_WORLD, way, seed)}
+
+    terms = {name: found_terms(way) for name, way in WAYS.items()}
+    return {name: np.array([[true in terms[name] for true in TRUE]]) for name in WAYS}

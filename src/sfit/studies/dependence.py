@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,9 @@ from sfit.studies import _dependence_orders as orders
 from sfit.studies._dependence_page import Cell, Result, figures, page
 from sfit.studies._dependence_settings import PARTS, REFUSED, THREE, Case
 from sfit.studies._dependence_tests import refusal
+from sfit.studies._jobs import Answer, Job, JobLog
 
-__all__ = ["FAST", "FULL", "TITLE", "Result", "Settings", "figures", "page", "study"]
+__all__ = ["FAST", "FULL", "RESUMES", "TITLE", "Result", "Settings", "figures", "page", "study"]
 
 TITLE = "Dependent rows, given features, all orders, small data"
 
@@ -58,14 +59,23 @@ FAST = Settings(
 )
 
 
-def study(settings: Settings) -> Result:
+RESUMES = True
+"""Finished jobs are stored, and a stopped run goes on."""
+
+
+def study(settings: Settings, log: JobLog) -> Result:
     """Every part of the study; each data set has a seed."""
     sizes = {
-        part: _sizes(settings, place, cases) for place, (part, cases) in enumerate(PARTS.items())
+        part: {
+            name: _size(log, settings, part, name)
+            for name, case in cases.items()
+            if case.n_rows <= settings.max_rows
+        }
+        for part, cases in PARTS.items()
     }
-    sizes["orders"] = _orders(settings)
-    sizes["folds"], fold_powers = _folds(settings)
-    powers = {"orders": _orders_found(settings), "folds": fold_powers}
+    sizes["orders"] = _orders(log, settings)
+    sizes["folds"], fold_powers = _folds(log, settings)
+    powers = {"orders": _orders_found(log, settings), "folds": fold_powers}
     return Result(sizes, powers, refusals())
 
 
@@ -80,86 +90,69 @@ def refusals() -> dict[str, str]:
     }
 
 
-def _rates(decisions: Sequence[Mapping[str, bool]]) -> dict[str, float]:
-    """Shares of all decisions, by test."""
-    return {name: float(np.mean([one[name] for one in decisions])) for name in decisions[0]}
-
-
-def _sizes(settings: Settings, place: int, cases: Mapping[str, Case]) -> dict[str, Cell]:
-    """How often each test rejects, by setting of one part."""
+def _rates(answers: Sequence[Answer], column: int = 0) -> dict[str, float]:
+    """Shares of the data sets that reject in one column, by test."""
     return {
-        name: _size(settings, [settings.seed, 1, place, number], case)
-        for number, (name, case) in enumerate(cases.items())
-        if case.n_rows <= settings.max_rows
+        test: float(np.mean(np.concatenate([one[test][:, column] for one in answers])))
+        for test in answers[0]
     }
 
 
-def _size(settings: Settings, seed: list[int], case: Case) -> Cell:
-    """One setting, several data sets in each call."""
-    total = settings.n_sets(case.n_rows)
-    decisions = [
-        one
+def _size(log: JobLog, settings: Settings, part: str, name: str) -> Cell:
+    """How often each test rejects in one setting; several data sets are one job."""
+    case, total = PARTS[part][name], settings.n_sets(PARTS[part][name].n_rows)
+    seed = [settings.seed, 1, list(PARTS).index(part), list(PARTS[part]).index(name)]
+    jobs = [
+        Job(
+            f"{part}, {name}, {start}",
+            decide_stack,
+            (case, [*seed, start], min(settings.stacked, total - start)),
+        )
         for start in range(0, total, settings.stacked)
-        for one in _stack(case, seed, start, min(settings.stacked, total - start))
     ]
-    return Cell(total, case.n_rows, case.guarantee, _rates(decisions), case.expected)
+    rates = _rates(log.run(jobs, n_jobs=1))
+    return Cell(total, case.n_rows, case.guarantee, rates, case.expected)
 
 
-def _stack(case: Case, seed: list[int], start: int, count: int) -> list[dict[str, bool]]:
+def decide_stack(case: Case, seed: list[int], count: int) -> Answer:
     """The decisions of all tests about some data sets of a setting."""
-    rng = np.random.default_rng([*seed, start])
+    rng = np.random.default_rng(seed)
     samples = [case.draw(rng) for _ in range(count)]
-    answers = {name: test(samples, start) for name, test in case.tests.items()}
-    return [{name: bool(answers[name][one]) for name in answers} for one in range(count)]
+    return {name: test(samples, seed[-1])[:, None] for name, test in case.tests.items()}
 
 
-def _orders(settings: Settings) -> dict[str, Cell]:
+def _orders(log: JobLog, settings: Settings) -> dict[str, Cell]:
     """How often anything is falsely rejected over three orders."""
-    n = settings.orders_rows
+    n, repeats = settings.orders_rows, range(settings.orders_repeats)
     cells = {}
     for place, (name, world) in enumerate(orders.WORLDS.items()):
-        decisions = [
-            {
-                key: orders.falsely(n, world, way, [settings.seed, 2, place, repeat])
-                for key, way in orders.WAYS.items()
-            }
-            for repeat in range(settings.orders_repeats)
-        ]
-        cells[name] = Cell(len(decisions), n, "exact", _rates(decisions))
+        seeds = [[settings.seed, 2, place, repeat] for repeat in repeats]
+        jobs = [Job(f"orders, {name}, {s[-1]}", orders.falsely, (n, world, s)) for s in seeds]
+        cells[name] = Cell(len(repeats), n, "exact", _rates(log.run(jobs, n_jobs=1)))
     return cells
 
 
-def _orders_found(settings: Settings) -> dict[str, Cell]:
+def _orders_found(log: JobLog, settings: Settings) -> dict[str, Cell]:
     """How often each of three true effects is found, one of each order."""
     n, repeats = settings.orders_rows, range(settings.orders_power_repeats)
-    found = {
-        key: [orders.found(n, way, [settings.seed, 3, repeat]) for repeat in repeats]
-        for key, way in orders.WAYS.items()
-    }
+    seeds = [[settings.seed, 3, repeat] for repeat in repeats]
+    answers = log.run([Job(f"effects, {s[-1]}", orders.found, (n, s)) for s in seeds], n_jobs=1)
     return {
-        " x ".join(term): Cell(
-            len(repeats),
-            n,
-            "exact",
-            {key: float(np.mean([one[place] for one in found[key]])) for key in found},
-        )
+        " x ".join(term): Cell(len(repeats), n, "exact", _rates(answers, place))
         for place, term in enumerate(orders.TRUE)
     }
 
 
-def _folds(settings: Settings) -> tuple[dict[str, Cell], dict[str, Cell]]:
+def _folds(log: JobLog, settings: Settings) -> tuple[dict[str, Cell], dict[str, Cell]]:
     """Size and power with few rows, by estimator."""
     sizes: dict[str, Cell] = {}
     powers: dict[str, Cell] = {}
     for n in settings.folds_rows:
         for place, name in enumerate(folds.ESTIMATORS):
-            answers = [
-                folds.decided(name, n, [settings.seed, 4, n, place, repeat])
-                for repeat in range(settings.folds_repeats)
-            ]
+            seeds = [[settings.seed, 4, n, place, one] for one in range(settings.folds_repeats)]
+            jobs = [Job(f"folds, {name}, {n}, {s[-1]}", folds.decided, (name, n, s)) for s in seeds]
+            answers = log.run(jobs, n_jobs=1)
             for cells, column in ((powers, folds.TRUE), (sizes, folds.NULL)):
-                rates = _rates(
-                    [{key: bool(a[column]) for key, a in one.items()} for one in answers]
-                )
+                rates = _rates(answers, column)
                 cells[f"{name}, n = {n:,}"] = Cell(len(answers), n, "exact", rates)
     return sizes, powers
