@@ -11,14 +11,16 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
 from sfit._cluster_signs import ClusterSigns
-from sfit._diagnostics import unreachable
+from sfit._contrast import Question
+from sfit._diagnostics import correlated, unreachable
+from sfit._differences import Evaluation
 from sfit._features import positions_of
 from sfit._given import Conditions, not_tested
 from sfit._measure import measure
 from sfit._partitioned import PartitionedResult
 from sfit._partners import Checked, Partners, check_partners, find_partners
 from sfit._permutation_test import PermutationStatistic, PermutationTest
-from sfit._procedure import Design, Outcome, follow
+from sfit._procedure import Design, Outcome, follow, nothing_to_test
 from sfit._request import Request
 from sfit._result import BetaChoice, Settings, SFITResult
 from sfit._resume import opened_for
@@ -248,7 +250,8 @@ def feature_significance(
     seed = session.seed(request.random_state)
     sample = prepare(model, X, y, by=by, clusters=clusters, seed=seed, **request.subject)
     candidates = check_partners(partners, sample.features.names)
-    design = design_of(request, sample, candidates)
+    conditions = Conditions(sample.features, sample.rows, sample.view.categorical)
+    design = design_of(request, sample, candidates, conditions)
     validation = validation_of(request, sample, model)
     chosen = {"given": "rest" if design.rest else sorted(design.given), "partners": candidates}
     identity = request.identity() | chosen
@@ -265,7 +268,7 @@ def feature_significance(
         sizes = sample.rows.sizes()
         session.warn(*(text for n in sizes for text in design.statistic.too_few(n)))
         evaluation = sample.evaluation(request.fast, session.warn)
-        answer = partial(measure, evaluation, statistic=design.statistic, session=session)
+        answer = partial(answer_questions, evaluation, design.statistic, conditions, session)
         outcomes = follow(design, sizes, answer, session.warn)
         session.caveats += evaluation.caveats()
     results = report(request, sample, design, outcomes, choice, session)
@@ -273,6 +276,32 @@ def feature_significance(
         return results[0]
     label = by if isinstance(by, str) else "part"
     return PartitionedResult(tuple(zip(sample.rows.parts, results, strict=True)), label)
+
+
+def answer_questions(
+    evaluation: Evaluation,
+    statistic: Any,
+    conditions: Conditions,
+    session: Session,
+    questions: Sequence[Question],
+    label: str,
+) -> list[Any]:
+    """Evidence for all questions; those over a continuous feature need rows sorted by it."""
+    by_column: dict[int | None, list[int]] = {}
+    for number, question in enumerate(questions):
+        by_column.setdefault(conditions.sorted_by(question.contrast), []).append(number)
+    evidence: dict[int, Any] = {}
+    for column, numbers in by_column.items():
+        some = [questions[number] for number in numbers]
+        if column is None:
+            answers = measure(evaluation, some, label, statistic=statistic, session=session)
+        else:
+            rows = conditions.block_rows(column, statistic.seed, statistic.by_class)
+            in_blocks = statistic.in_blocks(conditions.closeness(some, column))
+            moved, stage = evaluation.of_rows(rows), f"{label}, sorted by column {column}"
+            answers = measure(moved, some, stage, statistic=in_blocks, session=session)
+        evidence |= dict(zip(numbers, answers, strict=True))
+    return [evidence[number] for number in range(len(questions))]
 
 
 def statistic_of(request: Request, sample: Sample) -> Any:
@@ -295,7 +324,9 @@ def statistic_of(request: Request, sample: Sample) -> Any:
     )
 
 
-def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
+def design_of(
+    request: Request, sample: Sample, candidates: Checked, conditions: Conditions
+) -> Design:
     """The design for every part of the rows; betas may still have to be chosen."""
     features = sample.features
     if request.given_rest and "rest" in features.names:
@@ -308,7 +339,6 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         raise ArgumentError("given names every feature: none is left to test.")
     conditional: dict[str, Any] = {}
     if isinstance(request.test, PermutationTest):
-        conditions = Conditions(features, sample.rows, sample.view.categorical)
         reason = conditions.refusal_of(frozenset(given))
         if reason is not None:
             name = "given" if given else "always_on"
@@ -323,7 +353,7 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
     if request.max_order > 1:
         structure = sample.view.structure
         partners = find_partners(candidates, request.n_partners, features, structure, tested)
-    return Design(
+    design = Design(
         features=features,
         statistic=statistic_of(request, sample),
         given=frozenset(given),
@@ -337,6 +367,10 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         **conditional,
         alpha_by_order=request.alphas,
     )
+    refused = nothing_to_test(design)
+    if refused is not None:
+        raise ArgumentError(f"given={request.given!r}: no feature can be tested: {refused}")
+    return design
 
 
 def validation_of(request: Request, sample: Sample, model: Any) -> Sample | None:
@@ -401,7 +435,9 @@ def report(
         coverage = min(statistic.coverage(one.n) for one in evidence)
         few, stuck = statistic.too_few(n), statistic.caveats(evidence, sample.loss.name)
         unseen = statistic.diagnose(tests, gates, given)
-        session.warn(*stuck)
+        close = correlated(tests)
+        session.warn(*stuck, *close)
+        session.warn(*not_tested(features, [one for one in left_out if one[0].order == 1]))
         coarse = unreachable(tests, statistic.alpha, design.correction_at)
         results.append(
             SFITResult(
@@ -414,7 +450,10 @@ def report(
                     n_clusters=getattr(evidence[0], "n_clusters", None),
                     coverage=coverage,
                 ),
-                caveats=(*general, *few, *stuck, *not_tested(features, left_out), *coarse, *unseen),
+                caveats=(
+                    *(*general, *few, *stuck, *close),
+                    *(*not_tested(features, left_out), *coarse, *unseen),
+                ),
                 beta_choice=choice,
                 run=run,
             )
