@@ -162,8 +162,8 @@ def feature_significance(
         Columns that are never frozen and never tested, such as an explicit intercept.
     given : sequence of names or "rest", default=()
         Features revealed on both sides of every comparison. `"rest"`: all except the tested one.
-        The permutation test takes discrete features with at most 20 combinations of values; other
-        given features, and `"rest"`, belong to the sign test.
+        The permutation test takes discrete features with at most 20 combinations of values (exact)
+        or one continuous feature (approximate). Anything else, and `"rest"`, needs the sign test.
     by : "class", str or array of shape (n,), optional
         Run the whole procedure separately for each class, value of a column, or label.
     clusters : str or array of shape (n,), optional
@@ -223,8 +223,8 @@ def feature_significance(
     order: it tests all features against those found so far, at beta = 0.
 
     `PermutationTest` explains the permutation test. It has no gate, because no valid test is known
-    of all features given those found. For the same reason it leaves out sets whose members found
-    are not discrete; a caveat names them.
+    of all features given those found. For the same reason it leaves out sets over several features
+    found if one of these takes many values; a caveat names them.
 
     References
     ----------

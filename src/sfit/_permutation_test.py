@@ -82,9 +82,16 @@ class PermutationTest:
     Over given features, and over members of a set that were found at a lower order, rows are
     re-matched only within strata: rows that agree in all of these features, which may have at most
     20 distinct combinations of values. That is exact for independence given the stratum. Rows in
-    strata of fewer than 8 rows of a tile keep their predictions. sfit refuses all other questions:
-    no valid test of them is known without a model of the features [1]_. At order 2 and above it
-    leaves out such sets, and a caveat names them.
+    strata of fewer than 8 rows of a tile keep their predictions.
+
+    Over one numeric feature with more values, rows are sorted by it, and only the values of the set
+    move, cyclically within blocks of four neighbours; the statistic is then the loss. That is
+    approximate, and `guarantee` says so: the set and the outcome must hardly change with the given
+    feature within a block. `rank_correlation` reports how close the set is to the given feature;
+    sfit warns above 0.8 and leaves the set out above 0.95.
+
+    sfit refuses all other questions: no valid test of them is known without a model of the features
+    [1]_. At order 2 and above it leaves out such sets, and a caveat names them.
 
     `rise` estimates the effect: by how much the mean loss rises when a prediction comes from
     another row. Its interval is asymptotic. `z` compares T with the mean and the standard deviation
