@@ -31,12 +31,16 @@ TESTS = {
     "_losses": ("tests/test_losses.py", GOLDEN + "test_losses"),
     "_multiplicity": ("tests/test_multiplicity.py", GOLDEN + "test_adjusted"),
     "_partners": ("tests/test_partners.py",),
+    "_power": (
+        "tests/test_power.py",
+        *(GOLDEN + f"test_{name}" for name in ("power", "rows_needed")),
+    ),
     "_procedure": ("tests/test_procedure.py",),
     "_select": ("tests/test_select.py",),
     "_sign_test": ("tests/test_sign_test.py",),
     "_binomial": (
         "tests/test_binomial.py",
-        *(GOLDEN + f"test_{name}" for name in ("p_values", "ranks", "power", "rows_needed")),
+        *(GOLDEN + f"test_{name}" for name in ("p_values", "ranks")),
     ),
 }
 """What is changed, and the tests that should notice."""

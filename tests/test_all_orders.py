@@ -28,14 +28,9 @@ def subsets(items):
     return [set(chosen) for size in range(len(items) + 1) for chosen in combinations(items, size)]
 
 
-def is_planned(term, found, partners, exhaustive, conditional):
+def is_planned(term, found, partners, exhaustive):
     """Section 2.3, set by set: some member j is new, the others are among its partners."""
-    return any(
-        (exhaustive or j not in found)
-        and term - {j} <= set(partners[j])
-        and (conditional or not (term - {j}) & found)
-        for j in term
-    )
+    return any((exhaustive or j not in found) and term - {j} <= set(partners[j]) for j in term)
 
 
 @st.composite
@@ -62,13 +57,12 @@ def designs(draw):
 @given(designs())
 def test_the_number_of_sets_counts_every_set_that_some_found_features_would_plan(design):
     """By brute force: the union of the plans over all subsets of the tested features."""
-    conditional = design.statistic.conditional
     for order in range(2, design.max_order + 1):
         possible = {
             frozenset(term)
             for found in subsets(design.tested)
             for term in map(frozenset, combinations(design.tested, order))
-            if is_planned(term, found, design.partners, design.exhaustive, conditional)
+            if is_planned(term, found, design.partners, design.exhaustive)
         }
         planned = {
             term
@@ -76,7 +70,7 @@ def test_the_number_of_sets_counts_every_set_that_some_found_features_would_plan
             for term in plan_sets(design, order, frozenset(found))
         }
         assert planned == possible
-        n_bases = {2: 2}.get(order, 2**order - 1) if not conditional else 2**order - 1
+        n_bases = 2 if order == 2 and design.statistic is PERMUTATION else 2**order - 1
         correction = design.correction_at(order)
         assert correction.method is None
         assert correction.factor == pytest.approx(design.max_order * n_bases * len(possible))
@@ -269,9 +263,11 @@ def false_rejections(test, strong, n_runs, seed):
     wrong = found = 0
     for number in range(n_runs):
         X = rng.normal(size=(n, 3))
+        # The permutation test can ask over a binary feature, by strata.
+        X[:, 0] = np.sign(X[:, 0])
         y = rng.choice([-1.0, 1.0], n)
         if strong:
-            y = np.where(rng.random(n) < 0.9, np.sign(X[:, 0]), y)
+            y = np.where(rng.random(n) < 0.7, X[:, 0], y)
         result = sfit.feature_significance(
             bounded_sum, X, y, test=test, reference=0, max_order=2, alpha=0.2,
             alpha_by_order="auto", random_state=number, **options,
@@ -293,3 +289,18 @@ def test_any_false_rejection_is_at_most_alpha(test, strong):
     assert wrong <= 0.2 + 3 * sqrt(0.2 * 0.8 / n_runs)
     assert wrong > 0  # the null hypotheses are at their boundary, so some run rejects
     assert found > 0.99 if strong else True
+
+
+def test_sets_that_are_refused_count():
+    """The permutation test cannot ask over a continuous feature; its pairs count all the same."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 3))
+    result = sfit.feature_significance(
+        bounded_sum, X, X[:, 0], test=sfit.PermutationTest(n_permutations=9_999), reference=0,
+        max_order=2, alpha_by_order="auto", random_state=0,
+    )  # fmt: skip
+    pairs = [test for test in result.tests if test.order == 2]
+    assert any("not tested" in text for text in result.caveats)
+    assert 0 < len(pairs) < comb(3, 2)
+    for test in pairs:
+        assert test.p_adjusted == pytest.approx(min(1.0, test.p_value * 2 * 2 * comb(3, 2)))

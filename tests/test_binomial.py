@@ -10,19 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm
 
-import sfit
 from sfit._binomial import (
     critical_count,
     exact_rank,
     fewest_rows,
     median_ranks,
     p_value,
-    power,
     ranks,
-    rows_needed,
-    too_few_rows,
+    too_few_units,
 )
-from sfit.exceptions import ArgumentError
 
 ALPHAS = st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 0.9])
 
@@ -211,75 +207,6 @@ def test_fewest_rows_is_the_first_n_that_can_reject(alpha):
 
 
 @pytest.mark.parametrize(
-    ("n", "size"), [(50, 0.032), (200, 0.038), (1_000, 0.047), (10_000, 0.0495)]
-)
-def test_true_size_of_the_test(n, size):
-    """The sizes at the boundary that STATISTICS.md gives."""
-    assert power(n, 0.5) == pytest.approx(size, abs=0.5 * 10 ** -len(str(size)[2:]))
-
-
-@given(st.integers(1, 150), st.floats(0.001, 0.999) | st.sampled_from([0.0, 1.0]), ALPHAS)
-def test_power_sums_the_rejecting_counts(n, probability, alpha):
-    """P(B_p >= c), added up term by term."""
-    c = next(c for c in range(n + 2) if at_least(c, n) < Fraction(alpha))
-    expected = math.fsum(
-        math.comb(n, k) * probability**k * (1 - probability) ** (n - k) for k in range(c, n + 1)
-    )
-    assert power(n, probability, alpha) == pytest.approx(expected, rel=1e-9, abs=1e-300)
-
-
-def test_power_agrees_with_simulated_rejections():
-    """Rejections among 20,000 simulated tests lie within 4 binomial standard errors."""
-    rng, n, probability, draws = np.random.default_rng(0), 120, 0.62, 20_000
-    rate = np.mean(p_value(rng.binomial(n, probability, size=draws), n) < 0.05)
-    expected = power(n, probability)
-    assert abs(rate - expected) < 4 * math.sqrt(expected * (1 - expected) / draws)
-
-
-def test_rows_needed_of_statistics_md():
-    """P = .6 reaches 80 % first at 158 rows and for good at 169: the power is a sawtooth."""
-    reached = [n for n in range(1, 400) if power(n, 0.6) >= 0.8]
-    assert reached[0] == 158
-    assert rows_needed(0.6) == 169
-    assert 168 not in reached
-    assert set(range(169, 400)) <= set(reached)
-
-
-@pytest.mark.parametrize("probability", [0.53, 0.6, 0.7, 0.8, 0.95, 0.999, 1.0])
-@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.3])
-@pytest.mark.parametrize("wanted", [0.5, 0.8, 0.99])
-def test_rows_needed_is_the_last_shortfall_plus_one(probability, alpha, wanted):
-    """A scan over every n up to well beyond the answer finds the same number."""
-    answer = rows_needed(probability, alpha, wanted)
-    n = np.arange(1, 2 * answer + 500)
-    short = binom.sf(critical_count(n, alpha) - 1, n, probability) < wanted
-    assert answer == (n[short][-1] + 1 if short.any() else 1)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: power(0, 0.6),
-        lambda: power(10.5, 0.6),
-        lambda: power(True, 0.6),
-        lambda: power(10, 1.2),
-        lambda: power(10, float("nan")),
-        lambda: power(10, 0.6, alpha=0),
-        lambda: rows_needed(0.5),
-        lambda: rows_needed(0.6, alpha=1.0),
-        lambda: rows_needed(0.6, power=1.0),
-        lambda: rows_needed(0.6, power=0.05),
-    ],
-)
-def test_plans_that_make_no_sense_are_refused(call):
-    """Arguments out of range raise ArgumentError, which is a ValueError."""
-    with pytest.raises(ArgumentError, match="must") as caught:
-        call()
-    assert isinstance(caught.value, ValueError)
-    assert isinstance(caught.value, sfit.exceptions.SFITError)
-
-
-@pytest.mark.parametrize(
     ("n", "alpha", "said"),
     [
         (
@@ -299,51 +226,6 @@ def test_plans_that_make_no_sense_are_refused(call):
 )  # fmt: skip
 def test_too_few_rows_are_told_with_the_number_needed(n, alpha, said):
     """Nothing can be significant, or there is no interval; otherwise there is nothing to say."""
-    assert too_few_rows(n, alpha, ranks(n, alpha, "exact")) == said
+    assert too_few_units(n, alpha, ranks(n, alpha, "exact")) == said
     # Where no interval is asked for, none can be missing.
-    assert too_few_rows(n, alpha) == tuple(text for text in said if "interval" not in text)
-
-
-def test_plans_are_refused_word_for_word():
-    """The argument, what is allowed, and what was received."""
-    for call, message in (
-        (
-            lambda: rows_needed(0.5),
-            "probability must be above 0.5 for any number of rows to suffice; got 0.5.",
-        ),
-        (
-            lambda: rows_needed(0.6, 0.05, 0.05),
-            "power must lie between alpha = 0.05 and 1; got 0.05.",
-        ),
-        (lambda: rows_needed(0.6, 0.3, 0.2), "power must lie between alpha = 0.3 and 1; got 0.2."),
-        (
-            lambda: rows_needed(0.50001),
-            "probability must be further above 0.5: 0.50001 would need more than 1,000,000,000 "
-            "rows.",
-        ),
-    ):
-        with pytest.raises(ArgumentError) as caught:
-            call()
-        assert str(caught.value) == message
-    for call, name in (
-        (lambda: power(10, 2.0), "probability"),
-        (lambda: power(10, 0.6, 2.0), "alpha"),
-        (lambda: power(-1, 0.6), "n"),
-        (lambda: rows_needed(0.6, 0.05, 2.0), "power"),
-    ):
-        with pytest.raises(ArgumentError, match=f"^{name} "):
-            call()
-
-
-def test_one_row_may_be_enough():
-    """At a level of 0.6 one positive row is significant."""
-    assert rows_needed(0.95, alpha=0.6, power=0.8) == 1
-
-
-def test_rows_needed_next_to_one_half():
-    """There the power falls short again hundreds of rows after it was reached."""
-    answer = rows_needed(0.505, power=0.7)
-    n = np.arange(answer - 2_000, answer + 6_000)
-    reached = binom.sf(critical_count(n, 0.05) - 1, n, 0.505) >= 0.7
-    assert answer == n[~reached][-1] + 1
-    assert n[reached][0] < answer - 200
+    assert too_few_units(n, alpha) == tuple(text for text in said if "interval" not in text)

@@ -462,7 +462,7 @@ BAD = [
     ({"n_folds": 1}, ArgumentError, "n_folds must be at least 2"),
     ({"n_folds": 0}, ArgumentError, "n_folds must be a whole number"),
     ({"n_folds": 2.5}, ArgumentError, "n_folds must be a whole number"),
-    ({"n_folds": 31}, DataError, "n_folds=31 needs at least 62 rows.*X has 60.*fewer folds"),
+    ({"n_folds": 31}, DataError, "n_folds=31 needs at least 62 rows.*n_samples=60.*fewer folds"),
     ({"shuffle": 1}, ArgumentError, "shuffle must be True or False"),
     ({"test": "bootstrap"}, ArgumentError, "test must be 'sign', 'permutation'"),
     ({"beta": 0.01}, ArgumentError, "beta=0.01 belongs to the sign test"),
@@ -488,6 +488,8 @@ BAD = [
     ({"X": "rows.parquet"}, SFITError, "rows.parquet"),
     ({"estimator": Ridge}, ArgumentError, "estimator must be an instance"),
     ({"estimator": len}, ArgumentError, "estimator must be an instance"),
+    ({"y": np.where(np.arange(N) == 33, np.nan, Y)}, DataError, "y is missing.*first is row 33"),
+    ({"y": Y, "loss": "poisson"}, DataError, "y"),
     ({"checkpoint": 3}, ArgumentError, "checkpoint must be the path"),
 ]
 
@@ -551,6 +553,16 @@ def test_a_failing_fit_names_the_fold():
         ModelError, match=r"could not be fitted on the 12 rows before fold 2.*fewer"
     ):
         sfit.cross_significance(Fussy(), X, Y, test=FEW)
+
+
+def test_an_error_about_a_row_says_that_it_counts_within_the_fold():
+    """A loss that fails is found in the fold."""
+
+    def fails(y, prediction):
+        return np.full(len(y), np.nan)
+
+    with pytest.raises(DataError, match=r"fold 2, whose rows are numbered from 0: loss 'fails'"):
+        sfit.cross_significance(Ridge(), X, Y, loss=fails)
 
 
 def test_too_few_rows_are_told():

@@ -81,6 +81,7 @@ CALLS = {
     },
     "validation_fraction": lambda value: run(test=sfit.SignTest(validation_fraction=value)),
     "second beta": lambda value: run(beta=(0.01, value), max_order=2),
+    "alpha of an order": lambda value: run(alpha_by_order=[value]),
     "reference of a column": lambda value: run(reference={"a": value}),
     "reference in a row": lambda value: run(reference=[value, 0, 0]),
     "reference of an array": lambda value: sfit.feature_significance(
@@ -97,6 +98,9 @@ CALLS = {
     "power n": lambda value: sfit.power(value, 0.6),
     "power probability": lambda value: sfit.power(100, value),
     "power alpha": lambda value: sfit.power(100, 0.6, value),
+    "power correlation": lambda value: sfit.power(100, correlation=value),
+    "power cluster_size": lambda value: sfit.power(100, 0.6, cluster_size=value),
+    "power icc": lambda value: sfit.power(100, 0.6, icc=value),
     "rows probability": lambda value: sfit.rows_needed(value),
     "rows alpha": lambda value: sfit.rows_needed(0.6, value),
     "rows power": lambda value: sfit.rows_needed(0.6, power=value),

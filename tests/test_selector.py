@@ -40,6 +40,8 @@ FOUND = [True, False, True, False]
         SFITSelector(DecisionTreeRegressor(max_depth=3, random_state=0)),
         SFITSelector(make_pipeline(StandardScaler(), Ridge()), max_order=2),
         SFITSelector(LinearRegression(), test="sign"),
+        SFITSelector(LinearRegression(), cv=2, test="sign"),
+        SFITSelector(LogisticRegression(), cv=2, reference="mean"),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -74,6 +76,44 @@ def test_any_test(test):
     )
     assert selector.result_ == expected
     assert selector.get_support()[FOUND].all()
+
+
+@pytest.mark.parametrize("test", ["permutation", "sign"])
+def test_few_rows_are_tested_in_folds(test):
+    """The result is that of `cross_significance`, and the model is fitted on all rows."""
+    few, y = FRAME[:80], Y[:80]
+    selector = clone(SFITSelector(LinearRegression(), cv=4, test=test, random_state=7)).fit(few, y)
+    expected = sfit.cross_significance(
+        LinearRegression(), few, y, n_folds=4, test=test, random_state=7
+    )
+    assert selector.result_ == expected
+    assert selector.get_support().tolist() == [name in expected.selected for name in FRAME]
+    assert selector.get_support()[FOUND].all()
+    np.testing.assert_array_equal(selector.estimator_.coef_, LinearRegression().fit(few, y).coef_)
+    assert selector.transform(few).shape == (80, len(expected.selected))
+
+
+def test_folds_with_groups():
+    """All columns of a significant group are kept."""
+    selector = SFITSelector(LinearRegression(), cv=3, groups={"g": [0, 1]}, random_state=0)
+    assert selector.fit(X[:90], Y[:90]).get_support().tolist()[:3] == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("options", "fit_params", "message"),
+    [
+        ({"cv": 3, "prefit": True}, {}, "prefit cannot be combined with cv=3"),
+        ({"cv": 3, "max_order": 2}, {}, "max_order cannot be combined with cv=3"),
+        ({"cv": 3}, {"sample_weight": np.ones(N)}, "sample_weight cannot be combined with cv=3"),
+        ({"cv": 1}, {}, "n_folds must be at least 2"),
+        ({"cv": 2.5}, {}, "n_folds must be a whole number"),
+        ({"cv": 3, "reference": "median"}, {}, "reference must be 'average' or 'mean'"),
+    ],
+)
+def test_what_folds_cannot_do(options, fit_params, message):
+    """The error names the argument and the remedy."""
+    with pytest.raises(ArgumentError, match=message):
+        SFITSelector(LinearRegression(), **options).fit(X, Y, **fit_params)
 
 
 def test_a_feature_that_matters_to_a_minority():

@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.ensemble import RandomForestRegressor
 from tiles import set_tiles
 
 import sfit
+from sfit.models._sklearn import SklearnView
 
 FORMS = {
     "array": lambda frame: frame.to_numpy(),
@@ -138,19 +140,124 @@ def test_infinite_values_take_the_outermost_prediction():
     assert "few" in result.selected
 
 
-def test_words_are_predicted_directly():
-    """A column of words has no order: each distinct word is asked for."""
-    X, y = rows(500)
-    X["word"] = np.where(X["few"] > 2, "high", "low")
+def worded(n, n_words=5, seed=0):
+    """A column of words, some of them missing, and an outcome."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, n_words, size=n)
+    words = np.array([f"word {code}" for code in range(n_words)], dtype=object)[codes]
+    words[rng.random(n) < 0.05] = None
+    frame = pd.DataFrame({"number": rng.normal(size=n), "word": words})
+    return frame, codes / n_words + frame["number"].to_numpy() + rng.normal(size=n)
 
-    def model(rows):
-        return np.sin(2 * rows["wide"].to_numpy()) + (rows["word"] == "high")
 
-    result = sfit.feature_significance(
-        model, X[["wide", "word"]], y, **OPTIONS | {"reference": "mode"}
+class AskedForWords:
+    """An opaque model of words that counts the rows it is asked for."""
+
+    def __init__(self):
+        self.n, self.words = 0, set()
+
+    def __call__(self, rows):
+        self.n += len(rows)
+        words = rows["word"].astype(object).tolist()
+        self.words.update(words)
+        effects = [int(word.split()[1]) if "word" in str(word) else 0.5 for word in words]
+        return rows["number"].to_numpy(dtype=float) + effects
+
+
+@pytest.mark.parametrize("kind", ["object", "category", "array"])
+def test_words_are_tabulated(kind):
+    """Each word is predicted once, the missing one too; the predictions are the model's own."""
+    X, y = worded(500)
+    if kind == "category":
+        X["word"] = X["word"].astype("category")
+    model = AskedForWords()
+    if kind == "array":
+        X = X.to_numpy(dtype=object)
+        model = lambda rows: AskedForWords()(pd.DataFrame(rows, columns=["number", "word"]))  # noqa: E731
+    options = OPTIONS | {"reference": {"number": 0.0, "word": "word 0"}}
+    if kind == "array":
+        options["reference"] = pd.DataFrame({"x0": [0.0], "x1": ["word 0"]})
+    fast, slow = (
+        sfit.feature_significance(model, X, y, fast=fast, **options) for fast in (True, False)
     )
+    assert routes(fast) == ["table"]
+    word, direct = fast.tests[1], slow.tests[1]
+    assert (word.p_value, word.rise, word.z) == pytest.approx(
+        (direct.p_value, direct.rise, direct.z)
+    )
+    assert word.loss_full == direct.loss_full
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_predictions_of_words_do_not_grow_with_the_rows(average, monkeypatch):
+    """Ten tiles cost as much as one: five words, the missing one and 64 numbers."""
+    set_tiles(monkeypatch, 1_000)
+    asked = []
+    for n in (1_000, 10_000):
+        X, y = worded(n)
+        model = AskedForWords()
+        background = worded(20, seed=1)[0]
+        reference = sfit.Average(background) if average else {"number": 0.0, "word": "word 0"}
+        result = sfit.feature_significance(model, X, y, **OPTIONS | {"reference": reference})
+        assert routes(result) == ["table"]
+        asked.append(model.n)
+    assert asked[0] == asked[1]
+
+
+def test_a_word_that_the_knots_miss_counts_as_hidden(monkeypatch):
+    """It occurs once in many tiles: any prediction will do, and the model is not asked again."""
+    set_tiles(monkeypatch, 100)
+    monkeypatch.setattr("sfit._differences.SPREAD_ROWS", 50)
+    X, y = worded(1_000)
+    X.loc[77, "word"] = "rare"
+    options = OPTIONS | {"reference": {"number": 0.0, "word": "word 0"}}
+    assert 77 not in np.linspace(0, 999, 50).astype(int)
+    result = sfit.feature_significance(AskedForWords(), X, y, **options)
     assert routes(result) == ["table"]
-    assert result.selected == ("wide", "word")
+    assert result.tests[1].p_value < 0.05
+    assert result.tests[1].share_moved == np.mean(~X["word"].isin(["word 0", "rare"]))
+
+
+def test_more_than_64_words_are_predicted_directly():
+    """They have no order to interpolate along: each distinct word of a tile is predicted."""
+    X, y = worded(2_000, n_words=100)
+    model = AskedForWords()
+    options = OPTIONS | {"reference": {"number": 0.0, "word": "word 0"}}
+    sfit.feature_significance(model, X[["word"]].assign(number=0.0), y, **options)
+    assert 101 <= model.n < 1_000
+
+
+def test_averages_of_trees_are_tabulated_where_that_is_cheaper(monkeypatch):
+    """A deep forest has hundreds of cells per background row. The sign test stays exact."""
+    asked = []
+
+    def counting(view, Z, predict=SklearnView._predict):
+        asked.append(len(Z))
+        return predict(view, Z)
+
+    monkeypatch.setattr(SklearnView, "_predict", counting)
+    X, y = rows(7_000)
+    X = X[["wide", "few"]].assign(other=np.random.default_rng(1).normal(size=7_000))
+    model = RandomForestRegressor(30, random_state=0).fit(X[:1_000], y[:1_000])
+    average = sfit.Average(X[:1_000], n_rows=20)
+    totals = []
+    for n in (2_000, 6_000):
+        asked.clear()
+        result = sfit.feature_significance(
+            model, X[1_000:][:n], y[1_000:][:n], **OPTIONS | {"reference": average}
+        )
+        assert routes(result) == ["cells and table"]  # a column of five values has few cells
+        assert result.selected == ("wide", "few")
+        totals.append(sum(asked))
+    assert totals[0] == totals[1] < 3 * 64 * 20 + 1_000
+    exact, slow = (
+        sfit.feature_significance(
+            model, X[1_000:3_000], y[1_000:3_000], reference=average, fast=fast, random_state=0
+        )
+        for fast in (True, False)
+    )
+    assert routes(exact)[0] == "cells"
+    assert exact == slow
 
 
 def test_the_sign_test_has_no_tables():

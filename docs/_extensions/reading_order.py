@@ -13,6 +13,7 @@ GALLERY = [
     "where_it_is_used",
     "for_whom",
     "per_class",
+    "few_rows",
     "selection_in_a_pipeline",
     "parquet_folder_with_dask",
 ]

@@ -7,12 +7,12 @@ if TYPE_CHECKING:
     from sfit import exceptions, models, simulate
     from sfit._average import Average
     from sfit._beta import choose_beta
-    from sfit._binomial import power, rows_needed
     from sfit._cross import cross_significance
     from sfit._feature_significance import feature_significance
     from sfit._loco import loco_significance
     from sfit._partitioned import PartitionedResult
     from sfit._permutation_test import PermutationTest
+    from sfit._power import power, rows_needed
     from sfit._result import BetaChoice, SFITResult
     from sfit._set_tests import GateTest
     from sfit._sign_test import SignTest
@@ -57,8 +57,8 @@ _HOMES = {
     "cross_significance": "_cross",
     "feature_significance": "_feature_significance",
     "loco_significance": "_loco",
-    "power": "_binomial",
-    "rows_needed": "_binomial",
+    "power": "_power",
+    "rows_needed": "_power",
     "show_versions": "_versions",
 }
 

@@ -26,6 +26,7 @@ from sfit._workers import share, workers
 from sfit.exceptions import ArgumentError, DataError
 from sfit.rows import as_table, column_names
 from sfit.rows._stored import open_store
+from sfit.sample._columns import checked_numbers
 
 REFERENCES = {
     "average": f"{AVERAGE}the training rows of each fold",
@@ -161,12 +162,14 @@ def chain_of(estimator: Any, X: Any, y: Any, request: CrossRequest, seed: int) -
     n = train.shape[0]
     if n < 2 * request.n_folds:
         raise DataError(
-            f"n_folds={request.n_folds} needs at least {2 * request.n_folds} rows, two per fold; X "
-            f"has {n}: use fewer folds."
+            f"n_folds={request.n_folds} needs at least {2 * request.n_folds} rows, two per fold, "
+            f"but X has n_samples={n}: use fewer folds."
         )
     classifies = is_classifier(estimator)
-    if classifies or is_regressor(estimator):
-        choose_loss(request.loss, "classification" if classifies else "regression")
+    if classifies:
+        choose_loss(request.loss, "classification")
+    elif is_regressor(estimator):
+        checked_numbers(target, choose_loss(request.loss, "regression").of_counts)
     # Folds that depend on y keep only the permutation test exact: it holds given all of y.
     stratify = classifies and isinstance(request.test, PermutationTest) and target.ndim == 1
     folds = cut(

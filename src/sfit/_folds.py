@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -153,7 +153,16 @@ def fit_and_test(payload: Payload, fold: int) -> tuple[int, FoldOutcome]:
     """Fit on the folds before a fold, and test on the fold; folds are numbered from 1."""
     chain: Chain = open_payload(payload)
     past, now = np.concatenate(chain.folds[: fold - 1]), chain.folds[fold - 1]
-    sample = _sample(chain, fold, past, now)
+    try:
+        with parallel_config(backend="sequential"):
+            return fold, _tested(chain, fold, _sample(chain, fold, past, now), len(past))
+    except DataError as error:
+        # The message may name a row of the fold by its number there.
+        raise DataError(f"fold {fold}, whose rows are numbered from 0: {error}") from error
+
+
+def _tested(chain: Chain, fold: int, sample: Sample, n_train: int) -> FoldOutcome:
+    """The tests of all features on one fold."""
     quiet = Quiet()
     evaluation = sample.evaluation(warn=quiet.warn)
     y = sample.rows.first.y
@@ -167,17 +176,16 @@ def fit_and_test(payload: Payload, fold: int) -> tuple[int, FoldOutcome]:
         warnings=(),
     )
     statistic = chain.statistic(about, fold)
-    questions = [chain.question(feature, len(now)) for feature in range(len(about.names))]
-    with parallel_config(backend="sequential"):
-        concluded = measure(evaluation, questions, "", statistic=statistic, session=quiet)
+    questions = [chain.question(feature, len(sample.rows)) for feature in range(len(about.names))]
+    concluded = measure(evaluation, questions, "", statistic=statistic, session=quiet)
     tests = [
         statistic.fold_test(
-            fold, name, len(past), question, evidence, uniform(chain.seed, fold, name)
+            fold, name, n_train, question, evidence, uniform(chain.seed, fold, name)
         )
         for name, question, (evidence, _) in zip(about.names, questions, concluded, strict=True)
     ]
-    about = About(**{**vars(about), "warnings": tuple(quiet.warnings)})
-    return fold, FoldOutcome(about, tuple(tests), [tally for _, tally in concluded])
+    about = replace(about, warnings=tuple(quiet.warnings))
+    return FoldOutcome(about, tuple(tests), [tally for _, tally in concluded])
 
 
 class Quiet(Session):

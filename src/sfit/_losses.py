@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
-from sfit._masked import as_array
 from sfit.exceptions import ArgumentError, DataError
+from sfit.rows import plain_array
 
 Array = npt.NDArray[Any]
 
@@ -117,7 +117,7 @@ class Loss:
             # A user's function may write to its arguments, which sfit uses again: pass copies.
             y, prediction = y.copy(), prediction.copy()
         try:
-            losses = as_array(self.per_row(y, prediction))
+            losses = plain_array(self.per_row(y, prediction))
         except Exception as error:
             raise DataError(
                 f"loss {self.name!r} failed on {len(y)} rows starting at row {number(0)}: "

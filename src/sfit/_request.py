@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -102,6 +103,18 @@ def check_seed(value: Any, argument: str) -> int | None:
     return None if value is None else as_seed(value)
 
 
+def check_path(value: Any, argument: str) -> None:
+    """The path of a file, or None."""
+    if value is not None and not isinstance(value, str | PathLike):
+        raise ArgumentError(f"{argument} must be the path of a file; got {value!r}.")
+
+
+def check_key(value: Any, argument: str) -> None:
+    """A string, or None: str() of any other object may differ in the next run."""
+    if value is not None and not isinstance(value, str):
+        raise ArgumentError(f"{argument} must be a string, or None; got {value!r}.")
+
+
 def check_folds(value: Any, argument: str) -> int:
     """A number of folds: at least two, one to fit on and one to test on."""
     n_folds = check_whole(value, argument)
@@ -167,8 +180,8 @@ class Execution(Checked):
 
     n_jobs: int | None = argument(check_jobs, identity=False)
     progress: bool = argument(check_flag, identity=False)
-    checkpoint: Any = argument(identity=False)
-    checkpoint_key: str | None = argument(identity=False)
+    checkpoint: Any = argument(check_path, identity=False)
+    checkpoint_key: str | None = argument(check_key, identity=False)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
-from os import PathLike
 from typing import Any
 
 from sfit._checkpoint import Checkpoint
@@ -30,14 +29,9 @@ def opened(
     `model` returns the text that identifies the model to a later run, `data` the texts that
     identify the rows. Both are evaluated only when a checkpoint is used.
     """
-    if key is not None and not isinstance(key, str):
-        # str() of an object may differ in the next run.
-        raise ArgumentError(f"checkpoint_key must be a string, or None; got {key!r}.")
     if path is None:
         yield None
         return
-    if not isinstance(path, str | PathLike):
-        raise ArgumentError(f"checkpoint must be the path of a file; got {path!r}.")
     about = {name: describe_argument(value, name, key) for name, value in arguments.items()}
     # With a key, the user is responsible for recognising the model.
     fingerprint = model() if key is None else "identified by checkpoint_key"

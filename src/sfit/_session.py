@@ -46,7 +46,7 @@ class Session:
         if random_state is not None:
             return random_state
         if self.drawn is None:
-            before = drawn_before(self.path, "seed")
+            before = None if self.path is None else drawn_before(self.path, "seed")
             self.drawn = as_seed(None) if before is None else before
         if self.checkpoint is not None:
             self.drawn = self.checkpoint.first_drawn("seed", self.drawn)

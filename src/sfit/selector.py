@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 
 from sfit._arguments import as_seed, check_flag, check_level, warn_of_order
 from sfit._average import Average
+from sfit._cross import cross_significance
 from sfit._feature_significance import feature_significance
 from sfit._features import positions_of
 from sfit.exceptions import ArgumentError, DataError, ModelError
@@ -36,10 +37,10 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Keep the features that are significant in a fitted model.
 
     A clone of the estimator is fitted on a part of the rows and tested on the rest; a prefit model
-    is tested on all rows. Features that are significant at any order are kept. `transform` follows
-    scikit-learn's conventions, errors included: `NotFittedError` before `fit`, and `ValueError` for
-    rows with other columns, or with missing values if neither the tags of the estimator allow them
-    nor `fit` has seen any.
+    is tested on all rows; with `cv`, models are fitted on growing parts of the rows. Features that
+    are significant at any order are kept. `transform` follows scikit-learn's conventions, errors
+    included: `NotFittedError` before `fit`, and `ValueError` for rows with other columns, or with
+    missing values if neither the tags of the estimator allow them nor `fit` has seen any.
 
     Parameters
     ----------
@@ -49,6 +50,9 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Whether the estimator is already fitted, on other rows.
     test_size : float, default=0.5
         Share of the rows to test on.
+    cv : int, optional
+        For few rows: test all of them but the first of so many folds, with `cross_significance`;
+        `test_size` is then ignored. Only for ``max_order=1``.
     test : {"permutation", "sign"}, PermutationTest or SignTest, default="permutation"
         The permutation test keeps features that are related to the outcome, the sign test those
         that improve the typical row.
@@ -56,7 +60,8 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         How the test decides; only the sign test has a beta.
     reference : str, number, mapping, row, data set or Average, optional
         As in `feature_significance`; by default an `Average` over the rows that the clone was
-        fitted on. A prefit model has no such rows: then the default is the means of all rows.
+        fitted on. A prefit model has no such rows: then the default is the means of all rows. With
+        `cv`, as in `cross_significance`.
     groups, partners, n_partners, strict : as in `feature_significance`
         Which sets are tested.
     n_jobs : int, optional
@@ -71,7 +76,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     support_ : ndarray of bool of shape (columns,)
         Which columns are kept.
     estimator_ : estimator
-        The fitted model.
+        The fitted model; with `cv`, a clone fitted on all rows.
     n_features_in_ : int
         Number of columns seen in `fit`.
     feature_names_in_ : ndarray of str
@@ -99,6 +104,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         *,
         prefit: bool = False,
         test_size: float = 0.5,
+        cv: int | None = None,
         test: Any = "permutation",
         loss: Any = "auto",
         alpha: float = 0.05,
@@ -116,6 +122,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.prefit = prefit
         self.test_size = test_size
+        self.cv = cv
         self.test = test
         self.loss = loss
         self.alpha = alpha
@@ -157,6 +164,16 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             )
         X, y = _checked_rows(X, y)
         validate_data(self, X, skip_check_array=True)
+        if self.cv is None:
+            self._test_one_model(X, y, seed, fit_params)
+        else:
+            self._test_chain(X, y, seed, fit_params)
+        self.support_ = self._supported(X)
+        self._fitted_on_missing = _has_missing(X)
+        return self
+
+    def _test_one_model(self, X: Any, y: Any, seed: int, fit_params: dict[str, Any]) -> None:
+        """Fit a clone on a part of the rows, unless the model is fitted, and test it."""
         reference = self.reference
         if self.prefit:
             if fit_params:
@@ -171,15 +188,7 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             rows, held_out = self._split(X, y, seed)
             X_fit = _safe_indexing(X, rows)
             params = _check_method_params(X, self._routed(fit_params), rows)
-            try:
-                self.estimator_ = clone(self.estimator).fit(
-                    X_fit, _safe_indexing(y, rows), **params
-                )
-            except ValueError as error:
-                raise ModelError(
-                    f"{type(self.estimator).__name__} could not be fitted on {len(rows)} of the "
-                    f"rows: {type(error).__name__}: {error}"
-                ) from error
+            self.estimator_ = self._fitted(X_fit, _safe_indexing(y, rows), params)
             tested = (_safe_indexing(X, held_out), _safe_indexing(y, held_out))
             reference = Average(X_fit) if reference is None else reference
         self.result_ = feature_significance(
@@ -199,9 +208,42 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             random_state=seed,
         )
-        self.support_ = self._supported(X)
-        self._fitted_on_missing = _has_missing(X)
-        return self
+
+    def _test_chain(self, X: Any, y: Any, seed: int, fit_params: dict[str, Any]) -> None:
+        """Fit a clone on all rows, and test models fitted on growing parts of them."""
+        if self.prefit or self.max_order != 1 or fit_params:
+            given = ", ".join(fit_params) or ("prefit" if self.prefit else "max_order")
+            raise ArgumentError(
+                f"{given} cannot be combined with cv={self.cv!r}: the estimator is fitted on "
+                "several parts of the rows, and single features are tested. Omit it, or omit cv."
+            )
+        warn_of_order(X, y, "y")
+        self.estimator_ = self._fitted(X, y, {})
+        self.result_ = cross_significance(
+            self.estimator,
+            X,
+            y,
+            n_folds=self.cv,  # type: ignore[arg-type]
+            test=self.test,
+            loss=self.loss,
+            alpha=self.alpha,
+            beta=self.beta,
+            correction=self.correction,
+            reference="average" if self.reference is None else self.reference,
+            groups=self.groups,
+            n_jobs=self.n_jobs,
+            random_state=seed,
+        )
+
+    def _fitted(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
+        """A clone of the estimator, fitted on these rows."""
+        try:
+            return clone(self.estimator).fit(X, y, **params)
+        except ValueError as error:
+            raise ModelError(
+                f"{type(self.estimator).__name__} could not be fitted on {_num_samples(X)} of the "
+                f"rows: {type(error).__name__}: {error}"
+            ) from error
 
     def _routed(self, fit_params: dict[str, Any]) -> dict[str, Any]:
         """The parameters that the estimator's fit requests; without metadata routing, all."""

@@ -11,8 +11,9 @@ from sklearn.neural_network import MLPRegressor
 import sfit
 from calibration.laws import CONTINUOUS, DEPENDENCE, DIFFERENCES, LOSSES
 from calibration.verdict import of_counts, of_mean
+from sfit import power, rows_needed
 from sfit._beta import smallest_sufficient
-from sfit._binomial import p_value, power, ranks, rows_needed
+from sfit._binomial import p_value, ranks
 from sfit._contrast import delta, relative_improvement
 from sfit._multiplicity import adjust
 

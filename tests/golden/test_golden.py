@@ -11,7 +11,8 @@ import pytest
 from scipy.special import expit
 
 import sfit
-from sfit._binomial import p_value, power, ranks, rows_needed
+from sfit import power, rows_needed
+from sfit._binomial import p_value, ranks
 from sfit._losses import LOSSES
 from sfit._multiplicity import adjust
 

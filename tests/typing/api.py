@@ -82,6 +82,7 @@ def functions(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
 
 def planning() -> int:
     assert_type(sfit.power(1_000, 0.55), float)
+    assert_type(sfit.rows_needed(correlation=0.1, cluster_size=2.5, icc=0.1), int)
     assert_type(sfit.rows_needed(0.55, power=0.9), int)
     return sfit.rows_needed(0.55)
 

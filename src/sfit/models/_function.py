@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from sfit._arguments import check_choice
-from sfit._masked import as_array
 from sfit.exceptions import ArgumentError
 from sfit.models._fingerprint import Unseen
 from sfit.models._view import Array, ModelView, Task, by_class
+from sfit.rows import plain_array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class FunctionView(ModelView):
 
     def predict(self, Z: Any) -> Array:
         """Call the function; one probability per row is that of the second of two classes."""
-        prediction = as_array(self.function(Z))
+        prediction = plain_array(self.function(Z))
         if self.task == "regression":
             return prediction
         return by_class(prediction)

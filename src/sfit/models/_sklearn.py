@@ -17,12 +17,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from sfit._masked import as_array
 from sfit.exceptions import ModelError
 from sfit.models import _sklearn_dense, _sklearn_trees
 from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.models._view import Array, Dense, ModelView, Trees
-from sfit.rows import as_table, is_frame
+from sfit.rows import as_table, is_frame, plain_array
 
 SHARED_ROWS = 1_024
 """From this number of rows on, the threads of a forest share the rows."""
@@ -59,7 +58,7 @@ class SklearnView(ModelView):
         if self.names is not None and isinstance(Z, np.ndarray):
             Z = pd.DataFrame(Z, columns=list(self.names), copy=False)
         if self.task == "regression":
-            return as_array(self.model.predict(Z))
+            return plain_array(self.model.predict(Z))
         if self.hard:
             labels = np.asarray(self.model.predict(Z))
             return np.asarray(labels[:, None] == self.classes, dtype=float)
@@ -70,7 +69,7 @@ class SklearnView(ModelView):
                 "with sfit.models.function_model(lambda Z: model.predict_proba(Z)[0], "
                 "task='classification')."
             )
-        return as_array(probabilities)
+        return plain_array(probabilities)
 
     def fingerprint(self) -> str | Unseen | None:
         """A digest of the estimator without its number of threads."""

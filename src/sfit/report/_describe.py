@@ -330,8 +330,7 @@ def _caveats_of(result: SFITResult) -> list[str]:
     if not tests:
         return caveats
     words, n = words_of(result), settings.n_clusters or settings.n_rows
-    told = any("too few" in text or "clusters are few" in text for text in caveats)
-    if n < FEW_ROWS and not told:
+    if n < FEW_ROWS and not _says_few(caveats):
         needed = int(critical_count(n, settings.alpha))
         caveats.append(words.few_rows.format(n=n, needed=needed))
     if not settings.adjusted and len(tests) >= MANY_TESTS:
@@ -351,6 +350,11 @@ def _caveats_of(result: SFITResult) -> list[str]:
     if any(test.significant and test.order > 1 for test in tests) and not settings.strict:
         caveats.append(words.sets)
     return caveats
+
+
+def _says_few(caveats: Sequence[str]) -> bool:
+    """Whether a caveat is already about few rows or few clusters."""
+    return any("too few" in text or "clusters are few" in text for text in caveats)
 
 
 def _single_points(tests: Sequence[AnySetTest]) -> list[str]:

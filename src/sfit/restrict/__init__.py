@@ -82,7 +82,7 @@ class SidePredictions:
     prepared: dict[Computed, Restricted] = field(default_factory=dict)
     """The functions of sides on a fast route; the model itself predicts all others."""
     tabulates: bool = False
-    """Whether a model without structure may be tabulated, for a test of any function."""
+    """Whether a model without structure, or an average of trees, may be tabulated."""
     memory: Memory = field(default_factory=Memory)
     trusted: dict[tuple[Computed, Computed], bool] = field(default_factory=dict)
     """For each verified contrast, whether its route was close enough to the model."""
@@ -122,8 +122,15 @@ class SidePredictions:
         reproduce are predicted by the model itself; or at a few values only, which are those of
         the rows `spread` returns, if any function of the revealed values will do.
         """
+        tabulates = spread is not None and self._may_tabulate()
         route = fast_route(
-            self.view, self.features, self.structure, contrasts, precision.n, self.prepared
+            self.view,
+            self.features,
+            self.structure,
+            contrasts,
+            precision.n,
+            self.prepared,
+            tabulates,
         )
         route = self._verified(route, tile, precision, warn)
         self.prepared.update(route.functions)
@@ -133,11 +140,19 @@ class SidePredictions:
             if not self.features.shown(side.shown):
                 self.prepared[Computed(side)] = Constant(self.one(tile, side).values)
         names = [] if route.name == "direct" else [route.name]
-        if spread is not None and self.tabulates and self.structure is None and direct:
+        if spread is not None and tabulates and direct:
             tables = make_tables(self.view, self.features, spread(), direct)
             self.prepared.update({Computed(side): table for side, table in tables.items()})
             names += ["table"] if tables else []
         return Plan(" and ".join(names) or "direct", route.arithmetic)
+
+    def _may_tabulate(self) -> bool:
+        """Whether sides without a function may be tabulated, for a test of any function."""
+        averaged = self.features.reference.shape[0] > 1
+        is_known = isinstance(self.structure, Dense) or (
+            self.structure is not None and not averaged
+        )
+        return self.tabulates and not is_known
 
     def _verified(
         self, route: Route, tile: Tile, precision: Precision, warn: Callable[[str], None]

@@ -19,11 +19,19 @@ import numpy.typing as npt
 
 from sfit._contrast import Reveal
 from sfit._features import Features
-from sfit._masked import as_array
 from sfit.exceptions import ModelError
 from sfit.models import ModelView
 from sfit.restrict._prediction import Prediction, RunningMean, averaged
-from sfit.rows import Table, Tile, distinct_rows, is_frame, reveal, take_rows, to_native
+from sfit.rows import (
+    Table,
+    Tile,
+    distinct_rows,
+    is_frame,
+    plain_array,
+    reveal,
+    take_rows,
+    to_native,
+)
 
 Array = npt.NDArray[Any]
 
@@ -134,16 +142,13 @@ def _large(view: ModelView, features: Features, tile: Tile, job: _Job) -> Array:
     per_call, n_background = _rows_per_call(features, CALL_ROWS), job.background.shape[0]
     answers = []
     for rows in _runs(job.rows, max(1, per_call // n_background)):
-        mean: RunningMean | None = None
+        mean = RunningMean()
         for hidden in _runs(np.arange(n_background), max(1, per_call // len(rows))):
             block, positions = job.block(tile, rows, hidden)
             predictions = _call(view, features, tile, block, [(job.side, positions)])
             for one in predictions.reshape(len(hidden), len(rows), *predictions.shape[1:]):
-                if mean is None:
-                    mean = RunningMean(one)
-                else:
-                    mean.add(one)
-        answers += [] if mean is None else [mean.value]
+                mean.add(one)
+        answers.append(mean.value)
     return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
 
@@ -189,7 +194,7 @@ def _call(
     """One call of the model; errors name the row and the revealed features."""
     m = block.shape[0]
     try:
-        predictions = _predict(view, block)
+        predictions = view.predict(to_native(block)) if m > 1 else _predict(view, block)
     except ModelError:
         raise
     except Exception as error:
@@ -278,7 +283,7 @@ def _first_wrong(
 def checked(answer: Any, m: int) -> Array:
     """Predictions as floats, one (or one vector) per row; refuse anything else."""
     # A copy: some models reuse one array for all calls, and a view would keep it alive.
-    predictions: Array = np.array(as_array(answer))
+    predictions: Array = np.array(plain_array(answer))
     if predictions.ndim == 2 and predictions.shape[1] == 1:
         predictions = predictions[:, 0]
     if predictions.ndim not in (1, 2) or len(predictions) != m:

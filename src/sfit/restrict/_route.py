@@ -42,6 +42,7 @@ def fast_route(
     contrasts: Sequence[Contrast],
     n: int,
     prepared: Mapping[Computed, Restricted],
+    tabulates: bool = False,
 ) -> Route:
     """The cheapest route that the model's structure allows.
 
@@ -49,10 +50,11 @@ def fast_route(
     with cells, one per cell, or per non-empty cell; tree by tree, or along a polyline, none. An
     updated first layer saves the work for inputs that are not revealed, and pays if that is most of
     the network's work. The tables of `prepared` sides share the memory budget. An averaged
-    reference multiplies each of these costs by the number of its rows.
+    reference multiplies each of these costs by the number of its rows. `tabulates`: whether sides
+    without a function can be tabulated.
     """
     if isinstance(structure, Trees):
-        return _by_cells(view, features, structure, contrasts, n, prepared)
+        return _by_cells(view, features, structure, contrasts, n, prepared, tabulates)
     numeric = not is_frame(features.reference) and features.reference.dtype != object
     if not isinstance(structure, Dense) or not numeric:
         return Route("direct", dict.fromkeys(contrasts, "model"), {})
@@ -72,6 +74,7 @@ def _by_cells(
     contrasts: Sequence[Contrast],
     n: int,
     prepared: Mapping[Computed, Restricted],
+    tabulates: bool,
 ) -> Route:
     """Cell tables of trees; the arithmetic is the model's."""
     outputs = 1 if view.classes is None else len(view.classes)
@@ -79,7 +82,7 @@ def _by_cells(
     budget = CALL_BYTES // (8 * outputs) - sum(function.size for function in large)
     arithmetic: dict[Contrast, Arithmetic] = dict.fromkeys(contrasts, "model")
     sides = [side for side in _new(arithmetic, prepared, "model") if features.shown(side.shown)]
-    made = make_cells(view, trees, features, sides, n, budget)
+    made = make_cells(view, trees, features, sides, n, budget, tabulates)
     functions = {Computed(side): function for side, function in made.items()}
     return Route("cells" if made else "direct", arithmetic, functions)
 

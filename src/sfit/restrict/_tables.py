@@ -1,4 +1,4 @@
-"""Any model as a table: predictions at a few values of a column, interpolated between them.
+"""Any model as a table: predictions at a few values of a column, interpolated between numbers.
 
 The permutation test is exact for any function of the revealed values, so a coarse function costs
 power at most, never validity. The number of predictions does not depend on the number of rows.
@@ -6,9 +6,10 @@ power at most, never validity. The number of predictions does not depend on the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,16 @@ from sfit.exceptions import ModelError
 from sfit.models import ModelView
 from sfit.restrict._direct import Memory, predict_directly
 from sfit.restrict._prediction import Prediction, Restricted
-from sfit.rows import Tile, column_numbers, mixed_rows
+from sfit.rows import (
+    Tile,
+    column_numbers,
+    column_of,
+    column_values,
+    first_of,
+    identity,
+    mixed_rows,
+    value_codes,
+)
 
 Array = npt.NDArray[Any]
 
@@ -51,6 +61,24 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Words:
+    """A function of one column of words: a prediction for each of them."""
+
+    column: int
+    places: Mapping[Hashable, int]
+    """The place of each word among the predictions."""
+    values: Array
+    """The predictions; the last is that of other words, with the column hidden."""
+
+    def __call__(self, tile: Tile) -> Prediction:
+        """Look up the rows of a tile."""
+        codes = value_codes(column_of(tile.X, self.column))
+        words = column_values(tile.X, self.column)[first_of(codes)]
+        places = [self.places.get(identity(word), -1) for word in words]
+        return Prediction(self.values[places], codes, len(tile))
+
+
+@dataclass(frozen=True)
 class Surface:
     """A function of two columns: bilinear between knots, constant beyond them."""
 
@@ -73,16 +101,25 @@ class Surface:
         return Prediction(predictions[:, 0] if self.is_vector else predictions, None, len(tile))
 
 
+def table_size(features: Features, columns: Sequence[int]) -> float:
+    """Most predictions of the table of some columns, per background row; inf if it has none."""
+    if len(columns) == 2 and not features.missing.intersection(columns):
+        return TWO_COLUMNS**2
+    return ONE_COLUMN if len(columns) == 1 else inf
+
+
 def make_tables(
     view: ModelView, features: Features, tile: Tile, sides: Iterable[Reveal]
 ) -> dict[Reveal, Restricted]:
-    """Tables of the sides that reveal one or two numeric columns with many values."""
+    """Tables of the sides that reveal one column, or two numeric columns with many values."""
     tables: dict[Reveal, Restricted] = {}
     of_one: dict[Reveal, tuple[int, Array]] = {}
     for side in sides:
         columns = features.shown(side.shown)
         if len(columns) == 1:
             rows = _knots(features, tile, columns[0], ONE_COLUMN)
+            if rows is None:
+                rows = _words(tile, columns[0], ONE_COLUMN)
             if rows is not None:
                 of_one[side] = columns[0], rows
         elif len(columns) == 2:
@@ -90,11 +127,11 @@ def make_tables(
                 surface = _surface(view, features, tile, side)
                 tables |= {} if surface is None else {side: surface}
     with suppress(ModelError):
-        tables |= _curves(view, features, tile, of_one)
+        tables |= _of_one_column(view, features, tile, of_one)
     return tables
 
 
-def _curves(
+def _of_one_column(
     view: ModelView, features: Features, tile: Tile, of_side: dict[Reveal, tuple[int, Array]]
 ) -> dict[Reveal, Restricted]:
     """Tables of one column; the knots of all columns share the rows of one small tile."""
@@ -107,16 +144,27 @@ def _curves(
         for column, rows in of_side.values()
     }
     small = _small_tile(tile, picked)
-    predictions = predict_directly(view, features, small, list(of_side), Memory())
+    nothing = Reveal(frozenset())
+    predictions = predict_directly(view, features, small, [*of_side, nothing], Memory())
+    hidden = predictions[nothing].by_row()[:1]
     tables: dict[Reveal, Restricted] = {}
     for side, (column, rows) in of_side.items():
         predicted = predictions[side].by_row()[: len(rows)]
-        values = predicted.reshape(len(rows), -1).astype(np.float64)
-        knots = _numbers(small, column)[: len(rows)]
-        known = ~np.isnan(knots)
-        missing = None if known.all() else values[~known][0]
-        tables[side] = Curve(column, knots[known], values[known], missing, predicted.ndim == 1)
+        if column_numbers(tile.X, column) is None:
+            words = column_values(small.X, column)[: len(rows)]
+            places = {identity(word): place for place, word in enumerate(words)}
+            tables[side] = Words(column, places, np.concatenate([predicted, hidden]))
+        else:
+            tables[side] = _curve(_numbers(small, column)[: len(rows)], predicted, column)
     return tables
+
+
+def _curve(knots: Array, predicted: Array, column: int) -> Curve:
+    """A function that is linear between knots; NaN among them stands for missing values."""
+    values = predicted.reshape(len(knots), -1).astype(np.float64)
+    known = ~np.isnan(knots)
+    missing = None if known.all() else values[~known][0]
+    return Curve(column, knots[known], values[known], missing, predicted.ndim == 1)
 
 
 def _surface(view: ModelView, features: Features, tile: Tile, side: Reveal) -> Surface | None:
@@ -168,6 +216,20 @@ def _knots(features: Features, tile: Tile, column: int, most: int) -> Array | No
     if column in features.missing and not len(missing):
         return None
     return np.concatenate([first, missing])
+
+
+def _words(tile: Tile, column: int, most: int) -> Array | None:
+    """The first row with each word of a column; None for numbers, and if there are too many."""
+    if column_numbers(tile.X, column) is not None:
+        return None
+    rows = first_of(value_codes(column_of(tile.X, column)))
+    if not 0 < len(rows) <= most:
+        return None
+    try:
+        {identity(word) for word in column_values(tile.X, column)[rows]}
+    except TypeError:  # a list, say, which no table can look up
+        return None
+    return rows
 
 
 def _spaced(n: int, most: int) -> Array:

@@ -22,6 +22,7 @@ from sfit.restrict._direct import STACK_ROWS
 from sfit.restrict._forest import TreeByTree, make_tree_by_tree
 from sfit.restrict._lookup import make_lookup
 from sfit.restrict._prediction import Restricted
+from sfit.restrict._tables import table_size
 from sfit.rows import Table, column_values, is_frame, is_number
 
 Array = npt.NDArray[Any]
@@ -50,17 +51,24 @@ class Splits(NamedTuple):
 
 
 def make_cells(
-    view: ModelView, trees: Trees, features: Features, sides: Sequence[Reveal], n: int, budget: int
+    view: ModelView,
+    trees: Trees,
+    features: Features,
+    sides: Sequence[Reveal],
+    n: int,
+    budget: int,
+    tabulates: bool = False,
 ) -> dict[Reveal, Restricted]:
     """Cell tables for n rows, for sides without categorical splits and with few enough cells.
 
-    `budget` is the number of values that all large tables together may hold.
+    `budget` is the number of values that all large tables together may hold. `tabulates`: leave out
+    averages whose cells cost more predictions than a table of a few values (`make_tables`).
     """
     plans: list[_Plan] = []
     ignored: dict[int, list[Reveal]] = {}
     tables: dict[Reveal, Restricted] = {}
     background, is_numeric = _numeric_background(trees, features.reference)
-    for side, splits, grid in _grids(trees, features, background, is_numeric, sides):
+    for side, splits, grid in _grids(trees, features, background, is_numeric, sides, tabulates):
         size = grid.n_background
         if not grid.columns:
             ignored.setdefault(size, []).append(side)
@@ -86,11 +94,17 @@ def make_cells(
 
 
 def _grids(
-    trees: Trees, features: Features, background: Array, is_numeric: Array, sides: Sequence[Reveal]
+    trees: Trees,
+    features: Features,
+    background: Array,
+    is_numeric: Array,
+    sides: Sequence[Reveal],
+    tabulates: bool,
 ) -> Iterator[tuple[Reveal, dict[int, Splits], Grid]]:
     """Each side with its reachable splits and its cells; a grid without columns meets no split.
 
-    Sides with categorical splits, or with columns that are not numeric, have no cells.
+    Sides with categorical splits, or with columns that are not numeric, have no cells. Those whose
+    table costs fewer predictions are left out if that is allowed.
     """
     shown = [features.shown(side.shown) for side in sides]
     sizes = [features.background(columns).shape[0] for columns in shown]
@@ -101,7 +115,10 @@ def _grids(
         if not any(len(of_column.nodes) for of_column in splits.values()):
             yield side, splits, Grid(n_background=size)
         elif is_numeric[list(splits)].all():
-            yield side, splits, _grid(trees, features, splits, size, len(sides) * len(splits))
+            grid = _grid(trees, features, splits, size, len(sides) * len(splits))
+            most = size * table_size(features, [*splits])
+            if not (tabulates and size > 1 and grid.n_predictions > most):
+                yield side, splits, grid
 
 
 def _grid(

@@ -3,7 +3,14 @@
 This package knows no models and no features. `_store.py` opens data that are read piece by piece.
 """
 
-from sfit.rows._distinct import column_of, distinct_rows, identity, is_one_value
+from sfit.rows._distinct import (
+    column_of,
+    distinct_rows,
+    first_of,
+    identity,
+    is_one_value,
+    value_codes,
+)
 from sfit.rows._strata import Strata, strata_of
 from sfit.rows._table import (
     Table,
@@ -16,6 +23,7 @@ from sfit.rows._table import (
     is_frame,
     is_number,
     mixed_rows,
+    plain_array,
     reveal,
     select_columns,
     take_rows,
@@ -40,16 +48,19 @@ __all__ = [
     "column_values",
     "distinct_rows",
     "every_tile",
+    "first_of",
     "hash_table",
     "identity",
     "is_frame",
     "is_number",
     "is_one_value",
     "mixed_rows",
+    "plain_array",
     "reveal",
     "select_columns",
     "strata_of",
     "take_rows",
     "to_native",
+    "value_codes",
     "with_values",
 ]

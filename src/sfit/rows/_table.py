@@ -125,6 +125,14 @@ def _as_array(values: Any, argument: str) -> Array:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder())
 
 
+def plain_array(values: Any) -> Array:
+    """A plain array; masked entries become NaN, because the data behind a mask are undefined."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        filled = values.filled(0)
+        return np.where(np.ma.getmaskarray(values), np.nan, filled)
+    return np.asarray(values)
+
+
 def is_frame(table: Table) -> bool:
     """Whether a table is a frame, with names and dtypes by column."""
     return isinstance(table, nw.DataFrame)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from sfit._for_studies import check_choice, check_flag
 from sfit.exceptions import DataError
 from sfit.studies import _page, _record
+from sfit.studies._jobs import JobLog
 
 __all__ = ["NAMES", "Report", "render", "run"]
 
@@ -78,7 +79,8 @@ def run(name: str, *, fast: bool = False, out: str | PathLike[str] | None = None
         only a rough version of the paper's.
     out : path, optional
         Folder for the page (Markdown), its figures (PNG) and all numbers (JSON). Nothing is written
-        by default.
+        by default. `power-and-size` also stores each finished job there: the same command goes on
+        where a stopped run ended, and writes the page again if all jobs are finished.
 
     Returns
     -------
@@ -97,9 +99,14 @@ def run(name: str, *, fast: bool = False, out: str | PathLike[str] | None = None
     module = _module(name)
     settings = module.FAST if fast else module.FULL
     commit, started = _record.commit(), time.perf_counter()
-    result = module.study(settings)
-    seconds = time.perf_counter() - started
     command = f"python -m sfit.studies {name}{' --fast' if fast else ''}"
+    if getattr(module, "RESUMES", False):
+        log = _job_log(name, settings, commit, None if out is None else Path(out))
+        result = module.study(settings, log)
+        seconds, commit = log.seconds, " and ".join(log.commits) or None
+    else:
+        result = module.study(settings)
+        seconds = time.perf_counter() - started
     run = _record.provenance(command, seconds, commit)
     record = _record.record(name, settings, result, run)
     return _report(record, None if out is None else Path(out))
@@ -134,6 +141,13 @@ def render(name: str, folder: str | PathLike[str]) -> Report:
     if not path.is_file():
         raise DataError(f"there is no {path.name} in {str(folder)!r}: run the study first.")
     return _report(json.loads(path.read_text(encoding="utf-8")), Path(folder))
+
+
+def _job_log(name: str, settings: Any, commit: str | None, folder: Path | None) -> JobLog:
+    """The finished jobs of a study, stored beside its page."""
+    versions = _record.provenance("", 0.0, None)["versions"]
+    identity = {"study": name, "settings": _record.storable(asdict(settings)), "versions": versions}
+    return JobLog(None if folder is None else folder / f"{name}.jobs.jsonl", identity, commit)
 
 
 def _module(name: str) -> ModuleType:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from scipy.stats import rankdata
 
 from sfit.studies import _power_size_fits as fits
+from sfit.studies._jobs import Job, JobLog
 from sfit.studies._power_size_page import STATISTICS, Found, Rates, Result, figures, page
 from sfit.studies._power_size_settings import (
     FITS,
@@ -73,7 +73,11 @@ FAST = Settings(
 )
 
 
-def study(settings: Settings) -> Result:
+RESUMES = True
+"""Whether finished jobs are stored, and a stopped run goes on."""
+
+
+def study(settings: Settings, log: JobLog) -> Result:
     """Every part of the study; each repetition has a seed, so the number of workers changes nothing."""
     seed, known, fitted = settings.seed, available(SIMULATED), available(FITTED)
     reasons = {name: fits.unavailable(name) for name in settings.splits}
@@ -83,12 +87,11 @@ def study(settings: Settings) -> Result:
     skipped += [f"{name}: LightGBM is not installed" for name in fits.MODELS if name not in models]
     if "permutation importance" not in fitted:
         skipped.append("permutation importance: hidimstat is not installed")
-    with Parallel(n_jobs=settings.n_jobs) as workers:
-        power = _simulated(workers, settings, POWER, (seed, 1), settings.power_repeats, known)
-        nulls = _simulated(workers, settings, NULLS, (seed, 2), settings.null_repeats, known)
-        regressions, sizes = _regressions(workers, settings)
-        classes = {name: _classes(workers, settings, name, fitted) for name in models}
-        real = tuple(_real(workers, settings, name, fitted) for name in usable)
+    power = _simulated(log, settings, POWER, (seed, 1), settings.power_repeats, known)
+    nulls = _simulated(log, settings, NULLS, (seed, 2), settings.null_repeats, known)
+    regressions, sizes = _regressions(log, settings)
+    classes = {name: _classes(log, settings, name, fitted) for name in models}
+    real = tuple(_real(log, settings, name, fitted) for name in usable)
     return Result(
         power,
         nulls,
@@ -113,7 +116,7 @@ def _rates(decisions: Sequence[Mapping[str, Array]]) -> Rates:
 
 
 def _simulated(
-    workers: Parallel,
+    log: JobLog,
     settings: Settings,
     cells: Mapping[str, Setting] | Mapping[str, Null],
     key: tuple[int, int],
@@ -132,14 +135,20 @@ def _simulated(
         for n, total in repeats.items()
         for batch, size in enumerate(_stacks(total, settings.stacked))
     ]
-    answers = workers(
-        delayed(_decide_sample)(cells[name], n, size, seed, of_rows(n))
+    jobs = [
+        Job(_key(name, seed), _decide_sample, (cells[name], n, size, seed, of_rows(n)))
         for name, n, size, seed in stacks
-    )
+    ]
+    answers = log.run(jobs, settings.n_jobs)
     of_cell: dict[tuple[str, int], list[dict[str, Array]]] = {}
     for (name, n, *_), answer in zip(stacks, answers, strict=True):
         of_cell.setdefault((name, n), []).append(answer)
     return {name: {n: _rates(of_cell[name, n]) for n in repeats} for name in cells}
+
+
+def _key(name: str, seed: Sequence[int]) -> str:
+    """The name of a job: its setting and its seed, which no other job has."""
+    return f"{name}, seed {'-'.join(map(str, seed))}"
 
 
 def _stacks(repeats: int, stacked: int) -> list[int]:
@@ -173,16 +182,21 @@ def _task(sample: Sample, seed: int) -> Task:
 
 
 def _regressions(
-    workers: Parallel, settings: Settings
+    log: JobLog, settings: Settings
 ) -> tuple[dict[str, dict[str, Rates]], dict[str, dict[str, Rates]]]:
     """Power and size of five statistics, by setting and fitted function."""
     batches = _stacks(settings.regression_repeats, settings.stacked)
     n = settings.regression_rows
-    answers = workers(
-        delayed(_decide_regression)(name, n, size, [settings.seed, 3, place, batch])
+    seeds = [
+        (name, size, [settings.seed, 3, place, batch])
         for place, name in enumerate(REGRESSIONS)
         for batch, size in enumerate(batches)
-    )
+    ]
+    jobs = [
+        Job(_key(name, seed), _decide_regression, (name, n, size, seed))
+        for name, size, seed in seeds
+    ]
+    answers = log.run(jobs, settings.n_jobs)
     power: dict[str, dict[str, Rates]] = {}
     size: dict[str, dict[str, Rates]] = {}
     for place, name in enumerate(REGRESSIONS):
@@ -255,13 +269,15 @@ _STATISTICS: dict[str, tuple[_Transform, _Transform, str, Test]] = dict(
 
 
 def _classes(
-    workers: Parallel, settings: Settings, model: str, tests: Mapping[str, Test]
+    log: JobLog, settings: Settings, model: str, tests: Mapping[str, Test]
 ) -> dict[str, Rates]:
     """One class of models: how often each test finds each feature, and noise."""
-    answers = workers(
-        delayed(_decide_fit)(model, settings.fit_rows, settings.seed + repeat, tests)
-        for repeat in range(settings.fit_repeats)
-    )
+    seeds = range(settings.seed, settings.seed + settings.fit_repeats)
+    jobs = [
+        Job(_key(model, [seed]), _decide_fit, (model, settings.fit_rows, seed, tests))
+        for seed in seeds
+    ]
+    answers = log.run(jobs, settings.n_jobs)
     n_true = len(fits.TRUE)
     columns = {name: slice(place, place + 1) for place, name in enumerate(fits.TRUE)}
     columns["noise"] = slice(n_true, None)
@@ -276,12 +292,11 @@ def _decide_fit(model: str, n: int, seed: int, tests: Mapping[str, Test]) -> dic
     return {name: test(task) for name, test in tests.items()}
 
 
-def _real(workers: Parallel, settings: Settings, name: str, tests: Mapping[str, Test]) -> Found:
+def _real(log: JobLog, settings: Settings, name: str, tests: Mapping[str, Test]) -> Found:
     """One data set: true features and noise columns found per split."""
-    answers = workers(
-        delayed(_decide_split)(name, settings.seed + one, tests)
-        for one in range(settings.splits[name])
-    )
+    seeds = range(settings.seed, settings.seed + settings.splits[name])
+    jobs = [Job(_key(name, [seed]), _decide_split, (name, seed, tests)) for seed in seeds]
+    answers = log.run(jobs, settings.n_jobs)
     true = {key: tuple(int(one[key][:, : -fits.N_ADDED].sum()) for one in answers) for key in tests}
     noise = {
         key: tuple(int(one[key][:, -fits.N_ADDED :].sum()) for one in answers) for key in tests
