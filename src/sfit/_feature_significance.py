@@ -393,6 +393,28 @@ def validation_of(request: Request, sample: Sample, model: Any) -> Sample | None
     return validation
 
 
+def settings_of(request: Request, sample: Sample, design: Design) -> dict[str, Any]:
+    """The settings that all parts of the rows share."""
+    features, statistic = sample.features, design.statistic
+    # Settings with the name of a request field store its checked value.
+    names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
+    return {name: getattr(request, name) for name in names} | {
+        "test": statistic.name,
+        "loss": sample.loss.name,
+        "alpha_by_order": request.alphas,
+        "beta": design.betas if isinstance(request.test, SignTest) else (),
+        "ties": getattr(statistic, "ties", None),
+        "interval": statistic.interval,
+        "reference": describe_reference(sample.asked["reference"]),
+        "reference_origin": features.origin,
+        "seed": statistic.seed if isinstance(statistic, PermutationStatistic) else sample.seed,
+        "space": features.space,
+        "given": ("rest",) if design.rest else features.named(design.given),
+        "always_on": sample.always_on,
+        "partners": request.partners if isinstance(request.partners, str) else "given",
+    }
+
+
 def report(
     request: Request,
     sample: Sample,
@@ -409,23 +431,7 @@ def report(
             "which sets are tested at order 2 and above depends on earlier decisions on the same "
             "rows; at these orders the correction is valid only conditionally on those decisions."
         )
-    # Settings with the name of a request field store its checked value.
-    names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
-    settings = {name: getattr(request, name) for name in names} | {
-        "test": statistic.name,
-        "loss": sample.loss.name,
-        "alpha_by_order": request.alphas,
-        "beta": design.betas if isinstance(request.test, SignTest) else (),
-        "ties": getattr(statistic, "ties", None),
-        "interval": statistic.interval,
-        "reference": describe_reference(sample.asked["reference"]),
-        "reference_origin": features.origin,
-        "seed": statistic.seed if isinstance(statistic, PermutationStatistic) else sample.seed,
-        "space": features.space,
-        "given": ("rest",) if design.rest else features.named(design.given),
-        "always_on": sample.always_on,
-        "partners": request.partners if isinstance(request.partners, str) else "given",
-    }
+    settings = settings_of(request, sample, design)
     given = design.rest or bool(design.given)
     results, run = [], session.run()
     for n_rows, (outcome, evidence) in zip(sample.rows.sizes(), outcomes, strict=True):
