@@ -56,6 +56,13 @@ BLOCK_CELLS = 2**27
 """Largest number of rows times columns of rows that are sorted by a continuous given feature."""
 
 
+DEPENDENT = (
+    "rows that depend on each other change places as whole clusters, or along time, which moves "
+    "given features with them. Use test='sign', with clusters if need be; or ask another question, "
+    "without these features."
+)
+
+
 class Kind(Enum):
     """What some revealed columns are together."""
 
@@ -77,6 +84,8 @@ class Conditions:
     rows: Rows
     categorical: frozenset[int]
     """Columns whose numbers are categories without an order."""
+    dependent: bool = False
+    """Whether rows depend on each other, within clusters or in time."""
     kinds: dict[tuple[int, ...], Kind] = field(default_factory=dict)
     correlations: dict[tuple[Term, int], tuple[float, ...]] = field(default_factory=dict)
     """Rank correlation of a set with a column, for each part of the rows."""
@@ -85,6 +94,8 @@ class Conditions:
         """For each contrast, why no valid permutation test is known; None if there is one."""
         everything = self.features.everything
         bases = [contrast.base.visible(everything) for contrast in contrasts]
+        if self.dependent:
+            return [self.refusal_of(base) for base in bases]
         self._look({tuple(self.features.shown(base)) for base in bases} - {()})
         reasons = []
         for contrast, base in zip(contrasts, bases, strict=True):
@@ -100,6 +111,8 @@ class Conditions:
         columns = tuple(self.features.shown(base))
         if not columns:
             return None
+        if self.dependent:
+            return DEPENDENT
         if columns not in self.kinds:
             self._look([columns])
         kind = self.kinds[columns]
