@@ -134,7 +134,10 @@ class Base:
 
     @cached_property
     def _base_losses(self) -> Array:
-        return self._loss(self._predicted)
+        # All questions of a tile share this array: no statistic may write to it.
+        losses = self._loss(self._predicted).view()
+        losses.flags.writeable = False
+        return losses
 
     def _loss(self, by_row: Array) -> Array:
         return self.evaluation.loss(self.tile.y, by_row, self.tile.number, self.signed)
