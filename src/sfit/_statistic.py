@@ -31,6 +31,14 @@ class Strata(Protocol):
     def names(self) -> Array:
         """A number for each stratum, the same in every tile."""
 
+    @property
+    def blocks(self) -> Array | None:
+        """The block of each own row, -1 in a stratum, -2 if it stays; None: rows do not move.
+
+        Own rows that move are followed in the tile by three copies of them, moved by 1, 2 and 3
+        places within their blocks.
+        """
+
 
 class Scored(NamedTuple):
     """One tile, seen by a statistic that answers a question."""
