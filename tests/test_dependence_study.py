@@ -193,7 +193,7 @@ def test_what_is_pictured_and_explained_exists():
         for case in cases.values():
             recipes[part] |= set(case.tests) - {cells.SFIT}
     recipes["orders"] = set(orders.WAYS) - {cells.SFIT}
-    recipes["folds"] = set(folds.POOLED)
+    recipes["folds"] = recipes["pooled"] = set(folds.POOLED)
     for _, part, setting, recipe in page.PICTURED:
         assert setting in known[part]
         assert recipe in recipes[part]

@@ -162,4 +162,11 @@ def decided(name: str, n: int, seed: list[int]) -> Answer:
     return {key: decisions[None] for key, decisions in answers.items()}
 
 
+def decided_pooled(name: str, n: int, seed: list[int], count: int) -> Answer:
+    """Whether the pooled recipes reject the null column, in several data sets: they are cheap."""
+    rng = np.random.default_rng(seed)
+    answers = [pooled(name, *draw(name, n, rng), seed[-1] + one) for one in range(count)]
+    return {key: np.array([[bool(one[key][NULL])] for one in answers]) for key in POOLED}
+
+
 VALID = {SFIT: chained, "half split": half_split}

@@ -21,7 +21,7 @@ class Cell:
     n_sets: int
     n_rows: int
     guarantee: str
-    """What sfit promises: `"exact"`, `"approximate"`, or `"refused"`."""
+    """What sfit promises: `"exact"`, `"approximate"`, `"refused"`, or `"not offered"`."""
     rejected: dict[str, float]
     """By test."""
     expected: str = ""
@@ -100,25 +100,23 @@ PICTURED: tuple[tuple[str, str, str, str], ...] = (
 def figures(result: Result) -> dict[str, Any]:
     """The size of sfit and of the recipe that fails, situation by situation."""
     shown = [
-        (label, result.sizes[part][setting], recipe)
+        (label, result.sizes[part][setting], _recipe_cell(result, part, setting), recipe)
         for label, part, setting, recipe in PICTURED
         if setting in result.sizes.get(part, {})
     ]
     figure, ax = new_figure(width=8.6, height=0.9 + 0.5 * len(shown))
-    limit = tolerated(min(cell.n_sets for _, cell, _ in shown))
-    ax.axvspan(0, limit, color="#D55E00", alpha=0.14, linewidth=0)
-    ax.axvline(LEVEL, color="black", linestyle=":", linewidth=1)
-    for height, (_, cell, recipe) in enumerate(reversed(shown)):
-        rate = cell.rejected[recipe]
-        _dot(ax, rate, height, cell, "#555555", "X", recipe)
+    for height, (_, cell, other, recipe) in enumerate(reversed(shown)):
+        limit, rate = tolerated(cell.n_sets), other.rejected[recipe]
+        band = {"color": "#D55E00", "alpha": 0.16, "linewidth": 0}
+        ax.fill_between([0, limit], height - 0.36, height + 0.36, **band)
+        _dot(ax, rate, height, other, "#555555", "X", recipe)
         if SFIT in cell.rejected:
             ours = cell.rejected[SFIT]
             ax.plot([ours, rate], [height] * 2, color="0.85", linewidth=2, zorder=1)
             _dot(ax, ours, height, cell, "#D55E00", "o")
         else:
-            ax.text(
-                limit + 0.015, height, "sfit refuses", color="#D55E00", va="center", fontsize=8.5
-            )
+            ax.text(limit + 0.015, height, "sfit refuses", color="#D55E00", va="center", fontsize=8)
+    ax.axvline(LEVEL, color="black", linestyle=":", linewidth=1)
     ax.set_yticks(range(len(shown)), [label for label, *_ in reversed(shown)], fontsize=9)
     ax.set_ylim(-0.6, len(shown) - 0.4)
     ax.set_xlim(-0.02, 1.36)
@@ -132,6 +130,11 @@ def figures(result: Result) -> dict[str, Any]:
         ax.spines[side].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return {"sizes": figure}
+
+
+def _recipe_cell(result: Result, part: str, setting: str) -> Cell:
+    """The cell of the recipe: those that pool folds have more data sets than sfit."""
+    return result.sizes["pooled" if part == "folds" else part][setting]
 
 
 def _dot(
@@ -227,7 +230,7 @@ beyond what is given, and the model uses it all the same. A test of level .05 sh
 
 ![The size of sfit and of a recipe that fails, by situation](dependence-sizes.png)
 
-Bars are two binomial standard errors; the band ends at .05 + 3 sqrt(.0475 / data sets), the largest size that is accepted.
+Bars are two binomial standard errors; each band ends at .05 + 3 sqrt(.0475 / data sets), the largest size that is accepted.
 Beside each cross is the name of the recipe.
 
 {_verdict([*_all(result, "exact"), *_all(result, "approximate")])}
@@ -299,11 +302,11 @@ RECIPES: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     ),
     (
         POOLED[0],
-        ("folds",),
+        ("pooled",),
         "two rows of different folds meet twice: each helps to fit the model that predicts the other",
         "`cross_significance`: each model is fitted on earlier folds only",
     ),
-    (POOLED[1], ("folds",), "the same: the folds are not independent", "the same"),
+    (POOLED[1], ("pooled",), "the same: the folds are not independent", "the same"),
 )
 """Recipe, parts in which it runs, why it fails, what to do instead."""
 
@@ -329,7 +332,7 @@ def _recipes(result: Result) -> str:
     return f"""
 ## Recipes that fail
 
-Each of these looks right and was measured here. None is in the library. A recipe that holds its size in some settings is no better: you cannot see from the data which
+Each of these looks right and was measured here. None is in the library. A recipe that holds its size in some settings is of no use: you cannot see from the data which
 setting you are in.
 
 {table(head, lines)}
@@ -452,6 +455,10 @@ Five folds. `cross_significance` fits each model on the folds before the one tha
 {_verdict(sizes.values())}
 
 {_sizes("power", powers)}
+
+Pooling fails by little, so it was measured with more data sets:
+
+{_sizes("size", result.sizes["pooled"])}
 
 Expected at 100 rows, size / power, with effects that are not stated:
 

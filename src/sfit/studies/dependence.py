@@ -27,7 +27,7 @@ class Settings:
     """Data sets of each setting with fewer than 2,000 rows."""
     many_rows_repeats: int = 200
     """Data sets of each setting with 2,000 rows."""
-    huge_repeats: int = 60
+    huge_repeats: int = 50
     """Data sets of each setting with 10,000 rows."""
     max_rows: int = 10_000
     """Settings with more rows are left out."""
@@ -35,7 +35,9 @@ class Settings:
     orders_repeats: int = 200
     orders_power_repeats: int = 100
     folds_rows: tuple[int, ...] = (100, 200)
-    folds_repeats: int = 300
+    folds_repeats: int = 400
+    pooled_repeats: int = 2_000
+    """Data sets of the recipes that pool folds: their error is small, and they are cheap."""
     stacked: int = 25
     """Data sets in one call, told apart by `by`."""
     seed: int = 0
@@ -56,6 +58,7 @@ FAST = Settings(
     orders_power_repeats=1,
     folds_rows=(50,),
     folds_repeats=2,
+    pooled_repeats=4,
 )
 
 
@@ -75,6 +78,7 @@ def study(settings: Settings, log: JobLog) -> Result:
     }
     sizes["orders"] = _orders(log, settings)
     sizes["folds"], fold_powers = _folds(log, settings)
+    sizes["pooled"] = _pooled(log, settings)
     powers = {"orders": _orders_found(log, settings), "folds": fold_powers}
     return Result(sizes, powers, refusals())
 
@@ -156,3 +160,22 @@ def _folds(log: JobLog, settings: Settings) -> tuple[dict[str, Cell], dict[str, 
                 rates = _rates(answers, column)
                 cells[f"{name}, n = {n:,}"] = Cell(len(answers), n, "exact", rates)
     return sizes, powers
+
+
+def _pooled(log: JobLog, settings: Settings) -> dict[str, Cell]:
+    """The size of the recipes that pool folds, by estimator."""
+    total, stacked = settings.pooled_repeats, 4 * settings.stacked
+    cells = {}
+    for n in settings.folds_rows:
+        for place, name in enumerate(folds.ESTIMATORS):
+            jobs = [
+                Job(
+                    f"pooled, {name}, {n}, {start}",
+                    folds.decided_pooled,
+                    (name, n, [settings.seed, 5, n, place, start], min(stacked, total - start)),
+                )
+                for start in range(0, total, stacked)
+            ]
+            rates = _rates(log.run(jobs, n_jobs=1))
+            cells[f"{name}, n = {n:,}"] = Cell(total, n, "not offered", rates)
+    return cells
