@@ -228,6 +228,17 @@ ARGUMENTS = [
         given=["a", "b"],
     ),
     case(
+        "permutation-given-a-copy",
+        ArgumentError,
+        "given=['x0']",
+        "no feature can be tested",
+        "rank correlation above 0.95",
+        "test='sign'",
+        X=X[:, [0, 0, 0]],
+        test="permutation",
+        given=["x0"],
+    ),
+    case(
         "permutation-given-21-words",
         ArgumentError,
         "given=['a']",

@@ -52,7 +52,8 @@ MAY_IMPORT = {
     "_bilinear": (),
     "_permutations": ("_blas",),
     "_rise": ("exceptions", "_bilinear", "_losses"),
-    "_tile_strata": ("exceptions", "_effects", "_statistic", "_tile_part"),
+    "_block_part": ("_effects", "_losses", "_permutations", "_rise", "_tile_part"),
+    "_tile_strata": ("exceptions", "_block_part", "_effects", "_statistic", "_tile_part"),
     "_given": ("_contrast", "_features", "rows"),
     "_tile_part": (
         "_bilinear",
@@ -64,6 +65,7 @@ MAY_IMPORT = {
     "_permutation_test": (
         "exceptions",
         "_arguments",
+        "_block_part",
         "_contrast",
         "_diagnostics",
         "_effects",

@@ -59,6 +59,8 @@ class PermutationSetTest(Effects):
     """Rows in strata of fewer than 8 rows, which keep their predictions."""
     guarantee: str = "exact"
     """"exact"; "asymptotic" if the reference comes from the test rows; or "approximate"."""
+    rank_correlation: float = math.nan
+    """Of the set with the continuous feature that is given; NaN if there is none."""
 
     @property
     def estimate(self) -> float:

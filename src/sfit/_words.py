@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from sfit._binomial import critical_count
@@ -80,6 +81,7 @@ def words_of(result: SFITResult) -> Words:
     """The words of the test behind a result."""
     if isinstance(next(iter(result.tests), None), PermutationSetTest):
         words = PERMUTATION if result.settings.n_clusters is None else OF_CLUSTERS
+        words = _with_guarantee(words) if _in_blocks([result]) else words
     else:
         words = LOCO if result.settings.refitted else SIGN
         words = _of_moved_rows(words) if result.settings.ties == "drop" else words
@@ -329,16 +331,22 @@ def _permutation_closest(test: PermutationSetTest, settings: Settings) -> str:
     return f"its p-value of {p_text(test.p_value)} is not below alpha = {number(settings.alpha)}"
 
 
+APPROXIMATE = (
+    "Approximate: one continuous feature is given. Rows are sorted by it, and only the set moves, "
+    "within blocks of four neighbours. The p-value holds if the set and the outcome depend on the "
+    "given feature smoothly. In 26 simulated settings the level of 0.05 became 0.015 to 0.085; it "
+    "can be far larger for a set whose rank correlation with the given feature is above 0.8."
+)
+"""What the label "approximate" means."""
+
+
 def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
     settings, smallest = results[0].settings, resolution(results)
     limit = f" No p-value can be below the resolution, {smallest}." if smallest else ""
     over = any(test.base for result in results for test in result.tests)
     given = " and the features in column Over" if over else " alone"
-    among = (
-        "; if column Over names features, only among rows that agree in these features"
-        if over
-        else ""
-    )
+    among = "; over features, only among rows that agree in these, or nearly so" if over else ""
+    approximate: Pairs = [("Guarantee", APPROXIMATE)] if _in_blocks(results) else []
     return [
         (
             "What is compared",
@@ -364,7 +372,31 @@ def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
             "By how many standard deviations the observed agreement exceeds the mean of the "
             "re-matchings. It ranks sets whose p-values are all as small as they can be.",
         ),
+        *approximate,
     ]
+
+
+def _in_blocks(results: Sequence[SFITResult]) -> bool:
+    """Whether a test is approximate because a continuous feature is given."""
+    return any(
+        isinstance(test, PermutationSetTest) and not isnan(test.rank_correlation)
+        for result in results
+        for test in result.tests
+    )
+
+
+def _with_guarantee(words: Words) -> Words:
+    """The words of permutation tests of which some are approximate."""
+    brief, full = (
+        Column(
+            "guarantee",
+            title,
+            lambda t: float(t.guarantee == "approximate"),
+            lambda t: t.guarantee,
+        )
+        for title in ("guarantee", "Guarantee")
+    )
+    return replace(words, brief=(brief, *words.brief), full=(*words.full, full))
 
 
 def guarantee(results: Sequence[SFITResult]) -> str:
@@ -383,6 +415,8 @@ def _certainty(results: Sequence[SFITResult]) -> str:
     settings = results[0].settings
     if settings.row_order is not None:
         return "It is approximate: it holds for stationary series."
+    if _in_blocks(results):
+        return f"{exactness(settings)} Except where column Guarantee says approximate."
     if "approximate" in guarantee(results):
         return (
             "It is approximate, because a cluster whose size occurs once changes places with one "
