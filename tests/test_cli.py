@@ -410,6 +410,8 @@ PERMUTE = (*TEST, "--test", "permutation")
         (["report", "absent.json"], ["there is no file 'absent.json'"]),
         (["power", "--rows", "0"], ["--rows", "got 0"]),
         (["power"], ["--rows"]),
+        (["power", "--rows", "9", "--test", "t"], ["--test", "sign or permutation", "'t'"]),
+        (["power", "--rows", "9", "--icc", "2"], ["icc", "got 2"]),
     ],
 )
 def test_wrong_arguments(tmp_path, arguments, words):
@@ -667,6 +669,22 @@ def test_power():
     line = next(line for line in ended.stdout.splitlines() if "52.0%" in line)
     assert f"{sfit.power(5000, 0.52, 0.01):.3f}" in line
     assert f"{sfit.rows_needed(0.52, 0.01):,}" in line
+
+
+def test_power_of_a_permutation_test_with_clusters():
+    """By correlation, with the rows of a cluster."""
+    ended = run(
+        *("power", "--rows", "900", "--test", "permutation", "--cluster-size", "4", "--icc", "0.5")
+    )
+    assert ended.returncode == 0
+    line = next(line for line in ended.stdout.splitlines() if line.split()[:1] == ["0.1"])
+    plan = {"correlation": 0.1, "cluster_size": 4, "icc": 0.5}
+    assert line.split() == [
+        "0.1",
+        f"{sfit.power(900, **plan):.3f}",
+        f"{sfit.rows_needed(**plan):,}",
+    ]
+    assert "normal approximation" in ended.stdout
 
 
 def test_demo():

@@ -264,15 +264,25 @@ def report(
 @app.command()
 def power(
     rows: Annotated[int, typer.Option(metavar="N", help="Number of held-out rows.")],
+    test: Annotated[
+        str, typer.Option(metavar="NAME", help="sign or permutation [sign].", show_default=False)
+    ] = "sign",
     alpha: Alpha = 0.05,
+    cluster_size: Annotated[
+        float, typer.Option(metavar="M", help="Mean number of rows per cluster.")
+    ] = 1.0,
+    icc: Annotated[
+        float, typer.Option(metavar="R", help="Intra-class correlation within clusters.")
+    ] = 0.0,
     debug: Debug = False,
 ) -> None:
     """Show the power of a test with this many rows."""
+    _inputs.check_test(test)
     from sfit._arguments import check_whole
     from sfit.cli._show import show_power
 
     check_whole(rows, "--rows")
-    show_power(rows, alpha)
+    show_power(rows, test, alpha=alpha, cluster_size=cluster_size, icc=icc)
 
 
 @app.command()

@@ -53,10 +53,10 @@ def levels(text: str) -> Any:
 
 def check_test(
     test: str,
-    beta: str | None,
-    ties: str | None,
-    n_permutations: str | None,
-    statistic: str | None,
+    beta: str | None = None,
+    ties: str | None = None,
+    n_permutations: str | None = None,
+    statistic: str | None = None,
 ) -> dict[str, Any]:
     """The options of a test object; refuse those of another test."""
     given = {"beta": beta, "ties": ties, "n-permutations": n_permutations, "statistic": statistic}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -26,8 +27,38 @@ PLAIN_SIGNS = {"zero": "|", "interval": "-", "estimate": "o"}
 DISPENSABLE = ("order", "over", "interval", "bar")
 LEFT = ("set", "over", "bar")
 
-SHARES = (0.505, 0.51, 0.52, 0.53, 0.55, 0.6)
 WANTED_POWER = 0.8
+
+
+class Planned(NamedTuple):
+    """The effects for which the power of a test is shown."""
+
+    argument: str
+    """Their name as an argument of `power`."""
+    sizes: tuple[float, ...]
+    text: Callable[[float], str]
+    title: str
+    meaning: str
+
+
+PLANNED = {
+    "sign": Planned(
+        "probability",
+        (0.505, 0.51, 0.52, 0.53, 0.55, 0.6),
+        lambda share: f"{share:.1%}",
+        "rows that improve",
+        "A set of features is significant if the test rejects, at alpha = {alpha:g}, that at most "
+        "half of all rows improve by more than beta.",
+    ),
+    "permutation": Planned(
+        "correlation",
+        (0.02, 0.05, 0.1, 0.15, 0.2, 0.3),
+        lambda correlation: f"{correlation:g}",
+        "correlation",
+        "The correlation is that of the outcome with the prediction from a set of features alone. "
+        "The power at alpha = {alpha:g} is a normal approximation.",
+    ),
+}
 
 
 def show_result(result: SFITResult | PartitionedResult) -> None:
@@ -154,22 +185,20 @@ def show_beta(choice: BetaChoice) -> None:
     _print_columns([("beta", "share that rejects", ""), *rows])
 
 
-def show_power(n: int, alpha: float) -> None:
-    """Print the power of a test with `n` rows."""
-    rows = [
-        (f"{share:.1%}", f"{power(n, share, alpha):.3f}", f"{rows_needed(share, alpha):,}")
-        for share in SHARES
-    ]
+def show_power(n: int, test: str, **options: float) -> None:
+    """Print the power of a test with `n` rows, for effects of several sizes."""
+    planned = PLANNED[test]
+    rows = []
+    for size in planned.sizes:
+        plan: dict[str, Any] = {planned.argument: size, **options}
+        rows.append((planned.text(size), f"{power(n, **plan):.3f}", f"{rows_needed(**plan):,}"))
     head = (
-        "rows that improve",
+        planned.title,
         f"power with {n:,} rows",
         f"rows needed for power {WANTED_POWER:g}",
     )
     _print_columns([head, *rows])
-    _print(
-        f"\nA set of features is significant if the test rejects, at alpha = {alpha:g}, that at "
-        "most half of all rows improve by more than beta."
-    )
+    _print(f"\n{planned.meaning.format(**options)}")
 
 
 def _print_columns(rows: Sequence[Sequence[str]]) -> None:

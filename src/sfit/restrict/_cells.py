@@ -205,7 +205,12 @@ def mean_of_cells(
                 distinct, place = np.unique(grid.seen_by(number, cells), return_inverse=True)
             pieces.append(_Piece(grid, distinct, number))
             places.append(place)
-    predictions = _predict_pieces(view, background, pieces)
+    most = max(1, min(CALL_ROWS, CALL_BYTES // (8 * background.shape[1])))
+    answers = []
+    for some in _calls(pieces, most):
+        block = _representative_rows(background, some)
+        answers.append(checked(view.predict(to_native(block)), block.shape[0]))
+    predictions = answers[0] if len(answers) == 1 else np.concatenate(answers)
     ends = np.cumsum([len(piece.cells) for piece in pieces])
     by_piece = (
         of_piece[place]
@@ -220,13 +225,6 @@ class _Piece(NamedTuple):
     grid: Grid
     cells: Array
     background: int
-
-
-def _predict_pieces(view: ModelView, background: Table, pieces: Sequence[_Piece]) -> Array:
-    """Predict the representatives of some cells, in calls within the budget."""
-    most = max(1, min(CALL_ROWS, CALL_BYTES // (8 * background.shape[1])))
-    answers = [_predict(view, background, some) for some in _calls(pieces, most)]
-    return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
 
 def _calls(pieces: Sequence[_Piece], most: int) -> Iterator[Sequence[_Piece]]:
@@ -246,7 +244,8 @@ def _calls(pieces: Sequence[_Piece], most: int) -> Iterator[Sequence[_Piece]]:
         yield some
 
 
-def _predict(view: ModelView, background: Table, pieces: Sequence[_Piece]) -> Array:
+def _representative_rows(background: Table, pieces: Sequence[_Piece]) -> Table:
+    """One row for each of some cells, to be predicted."""
     changed: dict[int, tuple[list[Array], list[Array]]] = {}
     total = 0
     for grid, cells, _ in pieces:
@@ -255,9 +254,8 @@ def _predict(view: ModelView, background: Table, pieces: Sequence[_Piece]) -> Ar
             where.append(np.arange(total, total + len(cells)))
             what.append(values)
         total += len(cells)
-    block = with_values(
+    return with_values(
         background,
         np.repeat([piece.background for piece in pieces], [len(piece.cells) for piece in pieces]),
         {c: (np.concatenate(where), np.concatenate(what)) for c, (where, what) in changed.items()},
     )
-    return checked(view.predict(to_native(block)), total)

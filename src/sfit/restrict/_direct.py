@@ -142,16 +142,13 @@ def _large(view: ModelView, features: Features, tile: Tile, job: _Job) -> Array:
     per_call, n_background = _rows_per_call(features, CALL_ROWS), job.background.shape[0]
     answers = []
     for rows in _runs(job.rows, max(1, per_call // n_background)):
-        mean: RunningMean | None = None
+        mean = RunningMean()
         for hidden in _runs(np.arange(n_background), max(1, per_call // len(rows))):
             block, positions = job.block(tile, rows, hidden)
             predictions = _call(view, features, tile, block, [(job.side, positions)])
             for one in predictions.reshape(len(hidden), len(rows), *predictions.shape[1:]):
-                if mean is None:
-                    mean = RunningMean(one)
-                else:
-                    mean.add(one)
-        answers += [] if mean is None else [mean.value]
+                mean.add(one)
+        answers.append(mean.value)
     return answers[0] if len(answers) == 1 else np.concatenate(answers)
 
 
@@ -197,7 +194,7 @@ def _call(
     """One call of the model; errors name the row and the revealed features."""
     m = block.shape[0]
     try:
-        predictions = _predict(view, block)
+        predictions = view.predict(to_native(block)) if m > 1 else _predict(view, block)
     except ModelError:
         raise
     except Exception as error:

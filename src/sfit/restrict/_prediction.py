@@ -72,40 +72,41 @@ class RunningMean:
     prediction, to the bit. A single array is returned as it is.
     """
 
-    def __init__(self, first: Array) -> None:
-        self.first = first
-        self.n = 1
+    def __init__(self) -> None:
+        self.n = 0
 
     def add(self, one: Array) -> None:
         """Add the predictions for one more background row."""
+        self.n += 1
         if self.n == 1:
-            self._total = self.first.astype(np.result_type(self.first, np.float64))
+            self._first = one
+            return
+        if self.n == 2:
+            self._total = self._first.astype(np.result_type(self._first, np.float64))
             self._lost = np.zeros_like(self._total)
-            self._equal = np.ones(self.first.shape, dtype=bool)
+            self._equal = np.ones(self._first.shape, dtype=bool)
         with np.errstate(over="ignore", invalid="ignore"):  # callers check that the mean is finite
             before = self._total
             self._total = before + one
             moved = self._total - before
             self._lost += (before - (self._total - moved)) + (one - moved)
-        self._equal &= one == self.first
-        self.n += 1
+        self._equal &= one == self._first
 
     @property
     def value(self) -> Array:
         """The mean so far."""
         if self.n == 1:
-            return self.first
+            return self._first
         with np.errstate(over="ignore", invalid="ignore"):
-            mean = ((self._total + self._lost) / self.n).astype(self.first.dtype)
-        mean = np.where(self._equal, self.first, mean)
+            mean = ((self._total + self._lost) / self.n).astype(self._first.dtype)
+        mean = np.where(self._equal, self._first, mean)
         mean.flags.writeable = False
         return mean
 
 
 def averaged(predictions: Iterable[Array]) -> Array:
     """The mean of predictions, one array for each background row."""
-    predictions = iter(predictions)
-    mean = RunningMean(next(predictions))
+    mean = RunningMean()
     for one in predictions:
         mean.add(one)
     return mean.value
