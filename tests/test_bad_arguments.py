@@ -22,7 +22,11 @@ from bad_input import (
     each,
     holding,
 )
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+import sfit
 from sfit.exceptions import ArgumentError, CheckpointError, DataError, ModelError
 
 pl = pytest.importorskip("polars")
@@ -397,3 +401,15 @@ def test_argument(error, words, changes):
     arguments = {"X": X, "y": Y, **changes}
     assert_refused(lambda: call_with_test(model, arguments), error, words)
     assert model.calls == []
+
+
+def test_a_reference_that_a_scaler_made_infinite():
+    """The value of the user is finite; the message says where it became infinite."""
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    model = make_pipeline(StandardScaler(), LinearRegression()).fit(X, X[:, 1])
+    model[0].scale_[0] = 1e-310
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(ArgumentError, match=r"'x0' must be finite after the first steps.*scaler"),
+    ):
+        sfit.feature_significance(model, X, X[:, 1], reference=10.0)

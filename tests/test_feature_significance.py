@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 
 import sfit
 from sfit.exceptions import ArgumentError, SFITWarning
@@ -557,3 +558,41 @@ def test_numbers_are_those_of_the_columns_of_x():
     assert result.feature_names == ("x1", "two")
     with pytest.raises(ArgumentError, match="always_on names 0, which is not one of 'x1', 'x2'"):
         sfit.feature_significance(model, X, y, features=[1, 2], always_on=[0])
+
+
+def test_too_few_rows_are_those_of_every_set_if_ties_are_dropped():
+    """The first column moves 3 rows, the second all: something can be significant."""
+    rng = np.random.default_rng(0)
+    X = np.c_[np.arange(200) < 3, rng.normal(size=200)].astype(float)
+    y = X @ [1.0, 1.0] + 0.1 * rng.normal(size=200)
+    options = {"test": sfit.SignTest(ties="drop"), "reference": 0.0}
+    result = sfit.feature_significance(lambda rows: np.asarray(rows) @ [1.0, 1.0], X, y, **options)
+    assert [test.n for test in result.tests] == [3, 200]
+    assert "x1" in result.selected
+    assert not any("too few" in text for text in result.caveats)
+    few = sfit.feature_significance(
+        lambda rows: np.asarray(rows)[:, 0], X, y, features=["x0"], **options
+    )
+    assert any("3 rows are too few" in text for text in few.caveats)
+
+
+def test_207_of_215_moved_rows():
+    """Of 2,000 rows 215 move, and 207 of these improve: nothing by all rows, much by those that move."""
+    x = (np.arange(2_000) < 215).astype(float)
+    y = np.where(np.arange(2_000) < 207, 1.0, -1.0)
+    keep, drop = (
+        sfit.feature_significance(
+            lambda rows: np.asarray(rows)[:, 0],
+            x[:, None],
+            y,
+            test=sfit.SignTest(ties=ties),
+            reference=0.0,
+            beta=0.0,
+        ).tests[0]
+        for ties in ("keep", "drop")
+    )
+    assert (keep.n, keep.n_positive, keep.p_value) == (2_000, 207, 1.0)
+    assert (drop.n, drop.n_positive) == (215, 207)
+    assert drop.p_value == pytest.approx(binom.sf(206, 215, 0.5))
+    assert drop.significant
+    assert not keep.significant

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfit._multiplicity import CORRECTIONS, adjust
+from sfit._multiplicity import CORRECTIONS, Correction, adjust, over_all_orders, smallest_threshold
 
 P_VALUES = st.lists(st.just(0.0) | st.floats(1e-200, 1), min_size=1, max_size=12)
 METHODS = st.sampled_from(CORRECTIONS)
@@ -91,3 +91,28 @@ def test_adjusted_p_values_are_doubles_of_their_own(method):
     np.testing.assert_array_equal(adjusted, [1.0, 0.0])
     doubles = np.array([1.0, 0.0])
     assert not np.shares_memory(adjust(doubles, method), doubles)
+
+
+@given(P_VALUES, METHODS, st.sampled_from([1.0, 1.5, 40.0]))
+def test_a_factor_multiplies_what_the_method_gives(p, method, factor):
+    """At most 1; the smallest threshold shrinks by the same factor."""
+    correction, m = Correction(method, factor), len(p)
+    expected = [min(1.0, factor * one) for one in naive(p, method)]
+    np.testing.assert_allclose(correction.adjust(np.array(p)), expected, rtol=1e-12)
+    threshold = smallest_threshold(0.05, method, m) / factor
+    assert correction.smallest_threshold(0.05, m) == threshold
+    # A single small p-value, the others at 1, is significant just below that threshold.
+    for share, significant in ((0.999, True), (1.001, False)):
+        only = np.array([share * threshold, *[1.0] * (m - 1)])
+        assert (correction.adjust(only)[0] < 0.05) == significant
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_the_corrections_of_orders_spend_alpha_once(order):
+    """Holm's method at order 1; then alpha_m over all bases and sets."""
+    alphas = (0.03, 0.015, 0.005)
+    correction = over_all_orders(0.05, alphas, order, n_bases=7, n_sets=10)
+    p, m = np.array([1e-6, 0.5]), 2 if order == 1 else 70
+    assert correction.method == ("holm" if order == 1 else None)
+    assert correction.smallest_threshold(0.05, 2) == pytest.approx(alphas[order - 1] / m)
+    assert correction.adjust(p)[0] == pytest.approx(1e-6 * 0.05 * m / alphas[order - 1])

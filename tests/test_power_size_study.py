@@ -1,17 +1,21 @@
 """The pieces of the study of power and size: settings, fitted functions, pages, and what it counts."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
 import sfit
+from sfit import studies
+from sfit.exceptions import DataError
 from sfit.studies import _power_size_fits as fits
 from sfit.studies import _power_size_page as page
 from sfit.studies import _power_size_settings as cells
 from sfit.studies import _power_size_tests as tests
 from sfit.studies import power_and_size as study
+from sfit.studies._jobs import Job, JobLog
 
 
 @pytest.mark.parametrize("name", cells.POWER)
@@ -134,3 +138,82 @@ def test_expected_numbers_belong_to_settings_that_exist():
     assert set(page.COMPARED) <= set(tests.SIMULATED)
     assert set(page.STYLES) <= set(tests.SIMULATED)
     assert (len(cells.POWER), len(cells.REGRESSIONS), len(cells.NULLS)) == (16, 12, 13)
+
+
+# ------------------------------------------------------------------------------- stored jobs
+
+
+def _decided(name, value):
+    return {name: np.array([[value, not value], [value, value]])}
+
+
+def _unexpected(*arguments):
+    raise AssertionError(f"run again: {arguments}")
+
+
+def test_a_stopped_run_goes_on(tmp_path):
+    """Finished jobs are not run again; a line that was cut off is."""
+    path, identity = tmp_path / "jobs.jsonl", {"study": "x", "settings": {"seed": 0}}
+    jobs = [Job(str(k), _decided, ("a test", k % 2 == 0)) for k in range(4)]
+    log = JobLog(path, identity, "abc")
+    expected = log.run(jobs[:3], n_jobs=1)
+    text = path.read_text()
+    path.write_text(text[:-20])
+    again = JobLog(path, identity, "def")
+    assert set(again.answers) == {"0", "1"}
+    found = again.run([jobs[0]._replace(function=_unexpected), *jobs[1:]], n_jobs=1)
+    assert list(again.commits) == ["abc", "def"]
+    for one, other in zip(found, expected, strict=False):
+        np.testing.assert_array_equal(one["a test"], other["a test"])
+    whole = JobLog(path, identity, None)
+    assert set(whole.answers) == {"0", "1", "2", "3"}
+    assert all(answer["a test"].dtype == bool for answer in whole.answers.values())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace('"seed": 0', '"seed": 1'), "other settings"),
+        (lambda text: text.replace('"answer"', '"other"'), "is damaged"),
+        (lambda text: text.replace('"10"', '"1x"'), "is damaged"),
+    ],
+)
+def test_a_file_of_another_run_is_refused(tmp_path, change, message):
+    path, identity = tmp_path / "jobs.jsonl", {"study": "x", "settings": {"seed": 0}}
+    JobLog(path, identity, None).run([Job("0", _decided, ("a test", True))], n_jobs=1)
+    path.write_text(change(path.read_text()))
+    with pytest.raises(DataError, match=message):
+        JobLog(path, identity, None)
+
+
+def test_the_page_is_written_again_from_finished_jobs(tmp_path, monkeypatch):
+    """One command: stopped after some jobs, it goes on; complete, it runs nothing."""
+    small = replace(study.FAST, splits={}, null_repeats={200: 1}, regression_repeats=1)
+    small = replace(small, power_repeats={200: 1}, fit_repeats=0, regression_rows=50)
+    monkeypatch.setattr(study, "FAST", small)
+    monkeypatch.setattr(fits, "installed", lambda names: ())
+    monkeypatch.setattr(fits, "MODELS", {})
+    monkeypatch.setattr(study, "available", lambda tests: {"permutation": tests["permutation"]})
+    monkeypatch.setattr(study, "page", lambda result: str(result))
+    monkeypatch.setattr(study, "figures", lambda result: {})
+    decide, left = study._decide_sample, [5]
+
+    def stopping(*arguments):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return decide(*arguments)
+
+    monkeypatch.setattr(study, "_decide_sample", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        studies.run("power-and-size", fast=True, out=tmp_path)
+    assert len((tmp_path / "power-and-size.jobs.jsonl").read_text().splitlines()) == 1 + 5
+    monkeypatch.setattr(study, "_decide_sample", decide)
+    resumed = studies.run("power-and-size", fast=True, out=tmp_path)
+    assert resumed.result == studies.run("power-and-size", fast=True).result
+    page = (tmp_path / "power-and-size.md").read_text()
+    (tmp_path / "power-and-size.md").unlink()
+    monkeypatch.setattr(study, "_decide_sample", _unexpected)
+    monkeypatch.setattr(study, "_decide_regression", _unexpected)
+    studies.run("power-and-size", fast=True, out=tmp_path)
+    assert (tmp_path / "power-and-size.md").read_text() == page

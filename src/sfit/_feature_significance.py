@@ -396,8 +396,9 @@ def report(
     results, run = [], session.run()
     for n_rows, (outcome, evidence) in zip(sample.rows.sizes(), outcomes, strict=True):
         tests, gates, left_out = outcome
-        n = evidence[0].n
-        # Tests that drop ties count different numbers of rows: report a coverage that all have.
+        # Tests that drop ties count different numbers of rows: too few are those of every set, and
+        # the coverage is one that all have.
+        n = max(one.n for one in evidence)
         coverage = min(statistic.coverage(one.n) for one in evidence)
         few, stuck = statistic.too_few(n), statistic.caveats(evidence, sample.loss.name)
         unseen = statistic.diagnose(tests, gates, given)

@@ -367,10 +367,14 @@ class SignStatistic:
 
     def caveats(self, evidence: Sequence[SignEvidence], loss: str) -> tuple[str, ...]:
         """The caveat that no contrast of this base can be significant, if that is so."""
-        n, critical = evidence[0].n, self.ranks(evidence[0].n).critical
-        n_improvable = max(one.n_improvable for one in evidence)
-        if n_improvable >= critical or critical > n:
+        # Sets that drop ties count different numbers of rows.
+        critical_of = {one.n: self.ranks(one.n).critical for one in evidence}
+        if any(
+            one.n_improvable >= critical_of[one.n] or critical_of[one.n] > one.n for one in evidence
+        ):
             return ()
+        n_improvable = max(one.n_improvable for one in evidence)
+        critical = max(critical_of.values())
         remedy = (
             "use a loss that grades predictions, such as 'log_loss'"
             if loss == "zero_one"

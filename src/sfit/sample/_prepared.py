@@ -320,7 +320,9 @@ def prepare_rows(
         source.tile_rows,
     )
     spans = survey.spans
-    check_finite(background, labels, origin, reference, spans, sample if held else None)
+    check_finite(
+        background, labels, origin, reference, spans, sample if held else None, view.encoded
+    )
     parts = None if found.parts is None else sorted_parts(np.asarray(found.parts.index))[1]
     encoder = replace(encoder, reference=background, parts=parts, clusters=found.clusters)
     rows = source.rows(encoder, found)
@@ -440,18 +442,22 @@ def check_finite(
     reference: Any,
     spans: Sequence[Span],
     held: Table | None,
+    encoded: bool,
 ) -> None:
     """Refuse an infinite reference, whether given by the user or computed from the rows.
 
-    `held` are all rows, if they are in memory: the message can then name one.
+    `held` are all rows, if they are in memory: the message can then name one. If rows are
+    encoded, the first steps of a Pipeline, such as a scaler, have changed the user's value.
     """
     for column, source in enumerate(origin):
         hidden, label = column_values(background, column), labels[source]
         if not isinstance(reference, str):
             for value in hidden:
                 if isinstance(value, float | np.floating) and np.isinf(value):
+                    made = " after the first steps of the Pipeline" if encoded else ""
                     raise ArgumentError(
-                        f"reference for column {label!r} must be finite; got {value}."
+                        f"reference for column {label!r} must be finite{made}; got {value}."
+                        + (" A scaler may divide it by a tiny spread." if made else "")
                     )
             continue
         if not isinstance(hidden[0], float | np.floating) or np.isfinite(hidden[0]):

@@ -452,8 +452,13 @@ def _first_splits(result: Result) -> str:
     credit = [one for one in result.real if one.name.startswith("UCI credit")]
     if not credit or len(credit[0].noise["permutation"]) <= 6:
         return ""
-    first = float(np.mean(credit[0].noise["permutation"][:6]))
+    frozen, averaged = (
+        f"{np.mean(credit[0].true[test][:6]):.1f} / {np.mean(credit[0].noise[test][:6]):.2f}"
+        for test in ("permutation", "permutation, averaged")
+    )
     return f"""
-The credit data were first split 6 times, as planned. The permutation test then found {first:.2f} noise columns per split, more than expected, so more
-splits were run; the first six are included.
+The credit data were first split 6 times, as planned: at least 14 features and at most 0.2 noise columns were asked for. In these splits the
+permutation test found {frozen} with hidden features frozen at their means, more noise than that, and {averaged} with averaged ones. More splits were then run;
+the first six are among them. Averaging is the reference to use: at the means of all columns few clients live, so what the model makes of a feature there is
+the path of a few leaves. The mean over 100 clients is smoother and follows the outcome better.
 """
