@@ -642,7 +642,7 @@ def test_size_on_nasty_nulls(estimator, draw):
             make_pipeline(
                 KBinsDiscretizer(5, encode="onehot-dense", subsample=None), LinearRegression()
             ),
-            0.4,
+            0.45,
             0.80,
         ),
     ],
