@@ -3,15 +3,18 @@
 import json
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from reference import permutation as slow
+from scipy import sparse, stats
 from sklearn.datasets import make_classification
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPRegressor
 from tiles import set_tiles
 
 import sfit
@@ -24,7 +27,11 @@ ALPHA = 0.05
 
 QUARTERS = st.integers(-12, 12).map(lambda k: k / 4)
 many = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    phases=(Phase.explicit, Phase.generate),
 )
 
 
@@ -293,6 +300,245 @@ def test_the_size_over_strata_is_alpha(statistic):
     assert marginal >= 18
 
 
+# -------------------------------------------------------------------------- one continuous feature
+
+
+class Smooth:
+    """Predictions that depend on the row that a column names and on the given value together."""
+
+    def __init__(self, tables):
+        self.tables = tables
+
+    def at(self, j, x, z):
+        """The prediction from column j, if it names row x."""
+        return self.tables[j][int(x) - 1] * (1 + z / 4) + z
+
+    def __call__(self, X):
+        answers = []
+        for row in np.asarray(X, dtype=float):
+            shown, z = np.flatnonzero(row[:-1]), np.nan_to_num(row[-1], nan=9.0)
+            answers.append(self.at(shown[0], row[shown[0]], z) if len(shown) else z)
+        return np.array(answers)
+
+
+@st.composite
+def continuous(draw):
+    """Outcomes, two tables, and a given column with ties, missing values and a common value."""
+    n = draw(st.integers(40, 64))
+    common = draw(st.integers(0, 14))
+    values = st.integers(-90, 90).map(lambda k: k / 8)
+    z = draw(
+        st.lists(values, min_size=n - common, max_size=n - common, unique_by=lambda v: v // 0.5)
+    )
+    z = [*z, *[0.25] * common]
+    if draw(st.booleans()):
+        z[0] = np.nan
+    order = np.random.default_rng(draw(st.integers(0, 9))).permutation(n)
+    y = draw(st.lists(QUARTERS, min_size=n, max_size=n))
+    tables = draw(st.lists(st.lists(QUARTERS, min_size=n, max_size=n), min_size=2, max_size=2))
+    return np.array(z)[order], np.array(y), np.array(tables)
+
+
+def sorted_tiles(z, tile, part):
+    """The rows of each tile, sorted by part and value; ties stand in the order that is drawn."""
+    n, column = len(z), 2
+    shuffled = np.random.default_rng([SEED, n, column]).permutation(n).tolist()
+    rank = sorted(shuffled, key=lambda row: (part[row], np.isnan(z[row]), np.nan_to_num(z[row])))
+    m = n if tile is None else max(4, tile // 16 * 4)
+    return [rank[start : start + m] for start in range(0, n, m)]
+
+
+def slow_blocks(z, y, tables, model, loss, tile, part, label):
+    """Matrices of all strata and blocks of a part, the arrangements drawn for them, rows that stay."""
+    matrices, ways, n_fixed = [[] for _ in tables], [], 0
+    for number, rows in enumerate(sorted_tiles(z, tile, part)):
+        # Strata are numbered by the first row of the tile that has their value.
+        seen = list(dict.fromkeys("nan" if np.isnan(z[row]) else z[row] for row in rows))
+        mine = [row for row in rows if part[row] == label]
+        large, cut, stay = slow.blocks([z[row] for row in mine])
+        n_fixed += stay
+        groups = [[mine[k] for k in group] for group in [*large, *cut]]
+        for j, of_table in enumerate(matrices):
+            for group in groups:
+                x, at = np.array(group) + 1, np.nan_to_num(z[group], nan=9.0)
+                of_table.append(
+                    slow.moved_matrix(loss, y[group], x, at, lambda x, z, j=j: model.at(j, x, z))
+                )
+        for group in groups[: len(large)]:
+            code = seen.index("nan" if np.isnan(z[group[0]]) else z[group[0]])
+            drawn = Rematchings(len(group), B + 1, True, (SEED, number, label, code)).outcomes()
+            ways.append([np.argsort(one).tolist() for one in np.concatenate(list(drawn))])
+        lengths = [len(group) for group in cut]
+        if lengths:
+            rng = np.random.default_rng([SEED, number, label, len(seen), 1, 0])
+            shifts = rng.integers(0, lengths, size=(256, len(lengths)))[: B + 1]
+            shifts[0] = 0
+            for length, of_block in zip(lengths, shifts.T.tolist(), strict=True):
+                ways.append([slow.cyclic_shifts(length)[shift] for shift in of_block])
+    return matrices, list(zip(*ways, strict=True)), n_fixed
+
+
+def agrees_in_blocks(test, matrices, ways):
+    """Whether a test of the library has the numbers of the slow one."""
+    observed, *copies = [slow.total_of(matrices, way) for way in ways]
+    tolerance = 1e-10 * max(1.0, abs(observed))
+    p = max(slow.p_value(observed, copies, tolerance), test.p_resolution)
+    assert test.p_value == pytest.approx(p, rel=1e-12)
+    assert test.guarantee == "approximate"
+    rise, half = slow.rise_interval([slow.tile_of(matrix) for matrix in matrices], ALPHA)
+    if (test.ci_low, test.ci_high) == (0, 0):
+        assert rise == pytest.approx(0.0, abs=1e-9)
+        return
+    assert test.rise == pytest.approx(rise, rel=1e-9, abs=1e-10)
+    near = max(1e-8, 1e-7 * abs(rise))
+    assert test.ci_high - test.ci_low == pytest.approx(2 * half, rel=1e-7, abs=near)
+    z = slow.z_score(observed, copies)
+    if not np.isnan(z) and not np.isnan(test.z):
+        assert test.z == pytest.approx(z, rel=1e-6, abs=1e-6)
+
+
+@settings(many, max_examples=25)
+@given(
+    problem=continuous(),
+    loss=st.sampled_from(["absolute_error", "squared_error"]),
+    tile=st.sampled_from([None, 64, 100]),
+    parts=st.booleans(),
+)
+def test_blocks_agree_with_the_slow_test(problem, loss, tile, parts):
+    """Strata and blocks, in one tile and in several, with parts and without."""
+    z, y, tables = problem
+    model, part = Smooth(tables), np.arange(len(y)) % 2 * parts
+    rows = rows_of(tables, z, y).assign(part=part)
+    options = {"loss": loss, "statistic": "auto", "tile": tile, "by": "part" if parts else None}
+    results = answer(model, rows, **options)
+    for label, result in results.items() if parts else [(0, results)]:
+        matrices, ways, n_fixed = slow_blocks(z, y, tables, model, loss, tile, part, label)
+        for test, of_table in zip(result.tests, matrices, strict=True):
+            assert test.n_fixed == n_fixed
+            agrees_in_blocks(test, of_table, ways)
+
+
+@pytest.mark.parametrize("by", [None, "part"])
+def test_blocks_from_files_and_with_workers(by, tmp_path):
+    """Parquet and two workers give the bits of one worker in memory, and the slow p-values."""
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    n, tile = 90, 160
+    z = np.where(rng.random(n) < 0.2, 0.5, rng.normal(size=n))
+    y, tables = rng.normal(size=n), rng.integers(-8, 9, (2, n)) / 4
+    part = np.arange(n) % 2 if by else np.zeros(n, dtype=int)
+    rows, model = rows_of(tables, z, y).assign(part=part), Smooth(tables)
+    options = {"loss": "absolute_error", "statistic": "auto", "tile": tile, "by": by}
+    result = answer(model, rows, **options)
+    assert content(answer(model, rows, n_jobs=2, **options)) == content(result)
+    for n_jobs in (1, 2):
+        read = answer(model, rows, where=tmp_path, n_jobs=n_jobs, **options)
+        assert content(read) == content(result)
+    for label, one in result.items() if by else [(0, result)]:
+        matrices, ways, _ = slow_blocks(z, y, tables, model, "absolute_error", tile, part, label)
+        for test, of_table in zip(one.tests, matrices, strict=True):
+            agrees_in_blocks(test, of_table, ways)
+
+
+def test_the_size_in_blocks_is_near_alpha():
+    """Correlation .5, a smooth effect of the given feature: at most .085, and 3 binomial errors.
+
+    Moving the predictions themselves, or all rows, would reject nearly always.
+    """
+    n_runs, n, rejected = 200, 200, 0
+    test = sfit.PermutationTest(n_permutations=99)
+    model = LinearRegression().fit([[0.0, 0], [1, 1], [0, 1]], [0.0, 2, 1])
+    for run in range(n_runs):
+        rng = np.random.default_rng([11, run])
+        z = rng.normal(size=n)
+        X = np.column_stack([0.5 * z + np.sqrt(0.75) * rng.normal(size=n), z])
+        y = z + rng.normal(size=n)
+        result = sfit.feature_significance(
+            model, X, y, test=test, reference=0.0, random_state=run, given=["x1"]
+        )
+        rejected += bool(result.selected)
+    assert rejected / n_runs <= 0.085 + 3 * np.sqrt(0.085 * 0.915 / n_runs)
+    assert rejected > 0
+
+
+def test_blocks_have_power_and_say_how_close_the_set_is():
+    """The rank correlation is Spearman's; sfit warns above .8 and refuses above .95."""
+    rng = np.random.default_rng(0)
+    n = 400
+    z = rng.normal(size=n)
+    X = pd.DataFrame({"z": z, "far": 0.5 * z + rng.normal(size=n)})
+    X["near"] = z + 0.5 * rng.normal(size=n)
+    X["same"] = z + 0.05 * rng.normal(size=n)
+    y = z + 0.8 * X["far"] + rng.normal(size=n)
+    model = LinearRegression().fit(X, y)
+    options = {"test": "permutation", "reference": 0.0, "random_state": 0, "given": ["z"]}
+    with pytest.warns(sfit.exceptions.SFITWarning) as caught:
+        result = sfit.feature_significance(model, X, y, **options)
+    tests = {test.term[0]: test for test in result.tests}
+    assert set(tests) == {"far", "near"}
+    assert tests["far"].significant
+    for name, test in tests.items():
+        expected = stats.spearmanr(X[name], z).statistic
+        assert test.rank_correlation == pytest.approx(expected, rel=1e-12)
+    assert 0.8 < tests["near"].rank_correlation < 0.95
+    warned = [str(one.message) for one in caught]
+    assert any("for near: above 0.8" in text for text in warned)
+    assert any(
+        text.startswith("not tested: same over z: a rank correlation above") for text in warned
+    )
+    assert [t for t in result.caveats if "for near: above 0.8" in t or t.startswith("not tested")]
+    # Every view says it.
+    assert set(result.table["guarantee"]) == {"approximate"}
+    assert "approximate" in result.summary()
+    again = type(result).from_json(result.to_json())
+    assert content(again) == content(result)
+    assert json.loads(result.to_json())["result"]["tests"][0]["guarantee"] == "approximate"
+
+
+def test_the_report_says_that_blocks_are_approximate(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(120, 2)), columns=list("ab"))
+    model = LinearRegression().fit(X, X.sum(axis=1))
+    result = sfit.feature_significance(
+        model,
+        X,
+        X["a"] + rng.normal(size=120),
+        test="permutation",
+        reference=0.0,
+        random_state=0,
+        given=["b"],
+    )
+    result.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "approximate" in page
+    assert "blocks of four neighbours" in page
+    assert "approximate" in result.to_markdown()
+
+
+def test_words_are_never_sorted():
+    """Numbers that are categories have no order; a category that follows z is too close to it."""
+    rng = np.random.default_rng(0)
+    n = 300
+    z = rng.normal(size=n)
+    X = pd.DataFrame({"z": z, "a": rng.normal(size=n), "w": np.digitize(z, np.linspace(-2, 2, 40))})
+    X["w"] = X["w"].map(lambda k: f"w{k:02}")
+
+    def model(rows):
+        return np.asarray(rows["z"] + rows["a"], dtype=float)
+
+    options = {
+        "test": "permutation",
+        "reference": {"z": 0.0, "a": 0.0, "w": "w00"},
+        "random_state": 0,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = sfit.feature_significance(model, X, z, given=["z"], **options)
+    assert [test.term for test in result.tests] == [("a",)]
+    with pytest.raises(sfit.exceptions.ArgumentError, match="more than 20 distinct combinations"):
+        sfit.feature_significance(model, X, z, given=["w"], **options)
+
+
 # ------------------------------------------------------------------- everything that a result needs
 
 
@@ -309,9 +555,10 @@ def classes():
     return model, frame[:700], frame[700:].reset_index(drop=True), y[700:]
 
 
+@pytest.mark.parametrize("over", ["k", "c"])
 @pytest.mark.parametrize("by", [None, "class", "part"])
-def test_any_storage_and_any_workers_give_the_same_bits(classes, by, monkeypatch, tmp_path):
-    """A forest, given a group and a column; order 2 asks over features found."""
+def test_any_storage_and_any_workers_give_the_same_bits(classes, over, by, monkeypatch, tmp_path):
+    """A forest, given a discrete column or a continuous one; order 2 asks over features found."""
     pytest.importorskip("pyarrow")
     set_tiles(monkeypatch, 200)
     model, train, X, y = classes
@@ -322,13 +569,17 @@ def test_any_storage_and_any_workers_give_the_same_bits(classes, by, monkeypatch
         "test": sfit.PermutationTest(n_permutations=99),
         "features": list("abcdk"),
         "reference": train,
-        "given": ["k"],
+        "given": [over],
         "by": by,
         "random_state": 3,
         "max_order": 2,
     }
     result = sfit.feature_significance(model, rows, "y", **options)
     expected = content(result)
+    if by is None:
+        with joblib.parallel_config(backend="loky", n_jobs=2):
+            found = sfit.feature_significance(model, str(tmp_path), "y", n_jobs=2, **options)
+        assert content(found) == expected
     found = sfit.feature_significance(model, rows, "y", n_jobs=2, **options)
     assert content(found) == expected
     assert content(sfit.feature_significance(model, str(tmp_path), "y", **options)) == expected
@@ -338,6 +589,52 @@ def test_any_storage_and_any_workers_give_the_same_bits(classes, by, monkeypatch
         kept = sfit.feature_significance(model, rows, "y", checkpoint=path, **options)
         assert content(kept) == expected
     assert content(type(result).from_json(result.to_json())) == expected
+
+
+@pytest.mark.parametrize("kind", ["sparse", "frame", "float32", "network", "boosting", "outputs"])
+def test_blocks_for_every_kind_of_rows_and_model(kind):
+    """The same p-values whether a route or the model itself predicts the moved rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 3)).round(2)
+    y = X @ [1.0, 0.5, 0.0] + rng.normal(size=240)
+    model, rows = LinearRegression(), X
+    if kind == "sparse":
+        rows = sparse.csc_array(np.where(np.abs(X) < 0.5, 0.0, X))
+    elif kind == "frame":
+        rows = pd.DataFrame(X, columns=list("abc"))
+    elif kind == "float32":
+        rows = X.astype(np.float32)
+    elif kind == "network":
+        model = MLPRegressor(hidden_layer_sizes=(8,), max_iter=50, random_state=0)
+    elif kind == "boosting":
+        model = HistGradientBoostingRegressor(max_iter=20, random_state=0)
+    else:
+        y = np.column_stack([y, y**2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(rows, y)
+        options = {"test": "permutation", "reference": 0.0, "random_state": 0, "max_order": 2}
+        fast, slow_ = (
+            sfit.feature_significance(
+                model, rows, y, given=["b" if kind == "frame" else "x1"], fast=fast, **options
+            )
+            for fast in (True, False)
+        )
+    assert {test.guarantee for test in fast.tests if len(test.base) == 1} == {"approximate"}
+    assert [t.term for t in fast.tests] == [t.term for t in slow_.tests]
+    for one, other in zip(fast.tests, slow_.tests, strict=True):
+        assert one.p_value == pytest.approx(other.p_value, abs=0.002)
+
+
+def test_blocks_need_rows_in_memory(monkeypatch):
+    """Beyond a number of cells sfit refuses, with the largest number of rows."""
+    monkeypatch.setattr("sfit._given.BLOCK_CELLS", 300)
+    X = np.random.default_rng(0).normal(size=(101, 3))
+    model = LinearRegression().fit(X, X[:, 0])
+    with pytest.raises(sfit.exceptions.ArgumentError, match="101 rows are more than 100"):
+        sfit.feature_significance(
+            model, X, X[:, 0], test="permutation", reference=0.0, given=["x1"], random_state=0
+        )
 
 
 def test_a_found_feature_is_given_at_the_next_order():

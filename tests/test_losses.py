@@ -365,10 +365,12 @@ def test_messages_about_names_word_for_word():
     """All that is allowed, and what was received."""
     with pytest.raises(ArgumentError) as caught:
         check_loss(["auto"])
+    names = ", ".join(map(repr, ["auto", *LOSSES]))
     assert str(caught.value) == (
-        "loss must be one of 'auto', 'absolute_error', 'squared_error', 'poisson', 'log_loss', "
-        "'brier', 'zero_one', or a callable (y, prediction) -> one loss per row; got ['auto']."
+        f"loss must be one of {names}, or a callable (y, prediction) -> one loss per row; "
+        "got ['auto']."
     )
+    assert all(f'`"{name}"`' in sfit.feature_significance.__doc__ for name in LOSSES)
     with pytest.raises(ArgumentError) as caught:
         choose_loss("poisson", "classification")
     assert str(caught.value) == (

@@ -478,8 +478,8 @@ def test_sorted_rows_are_told(monkeypatch):
         )
 
 
-def test_pairs_over_continuous_features_are_left_out():
-    """A pure interaction is found as a pair; sets over continuous features are named in a caveat."""
+def test_pairs_over_features_found():
+    """A pure interaction is found as a pair; over a continuous feature found, the test is approximate."""
     X, y = sfit.simulate.interactions(2_000, random_state=0)
     result = sfit.feature_significance(
         sfit.simulate.interactions_mean,
@@ -491,9 +491,10 @@ def test_pairs_over_continuous_features_are_left_out():
         random_state=0,
         correction="holm",
     )
-    assert result.significant == {1: [("X1",), ("X3",)], 2: [("X4", "X5")]}
-    assert not [t for t in result.tests if t.order == 2 and {"X1", "X3"} & set(t.term)]
-    assert any(text.startswith("not tested: X1 and X2 over X1") for text in result.caveats)
+    assert result.significant == {1: [("X1",), ("X3",)], 2: [("X1", "X2"), ("X4", "X5")]}
+    pairs = {t.term: t for t in result.tests if t.order == 2}
+    assert (pairs["X1", "X2"].base, pairs["X1", "X2"].guarantee) == (("X1",), "approximate")
+    assert (pairs["X4", "X5"].base, pairs["X4", "X5"].guarantee) == ((), "exact")
 
 
 @pytest.mark.parametrize(
@@ -501,9 +502,9 @@ def test_pairs_over_continuous_features_are_left_out():
     [
         ({"beta": 0.01}, "beta=0.01 belongs to the sign test"),
         ({"beta": "auto"}, "beta='auto' belongs to the sign test"),
-        ({"given": ["b"]}, r"given=\['b'\] cannot be combined with test='permutation'"),
+        ({"given": ["b", "c"]}, r"given=\['b', 'c'\] cannot be combined with test='permutation'"),
         ({"given": "rest"}, "given='rest' cannot be combined.*Shah and Peters 2020.*test='sign'"),
-        ({"always_on": ["b"]}, r"always_on=\['b'\] cannot be combined"),
+        ({"always_on": ["b", "c"]}, r"always_on=\['b', 'c'\] cannot be combined"),
         ({"exhaustive": True, "max_order": 2}, "exhaustive=True"),
         ({"strict": True}, "strict=True"),
         ({"test": "t-test"}, "test must be 'sign', 'permutation', sfit.SignTest"),

@@ -25,6 +25,9 @@ RECOVERED = 0.5
 FEW_CLUSTERS = 30
 """Fewer clusters than this find only strong effects."""
 
+CLOSE_RANKS = 0.8
+"""A set is close to a given feature if their rank correlation is above this."""
+
 NAMES = 6
 """Sets that a sentence names; it counts the others."""
 
@@ -136,6 +139,21 @@ def small_strata(tests: Sequence[AnySetTest]) -> list[str]:
         f"{t.n_fixed:,} of {t.n:,} rows lie in strata of {' and '.join(base)} that have fewer than "
         "8 rows in their tile: these rows keep their predictions and do not count in the p-values."
         for base, t in fixed.items()
+    ]
+
+
+def correlated(tests: Sequence[AnySetTest]) -> list[str]:
+    """The sentence about sets that are close to the continuous feature that is given."""
+    close = [
+        t for t in tests if isinstance(t, PermutationSetTest) and t.rank_correlation > CLOSE_RANKS
+    ]
+    if not close:
+        return []
+    largest = max(t.rank_correlation for t in close)
+    return [
+        f"the rank correlation with the given feature is up to {largest:.2f} for {named(close)}: "
+        f"above {CLOSE_RANKS} the approximate test may reject too many true null hypotheses, the "
+        "more so the fewer the rows."
     ]
 
 

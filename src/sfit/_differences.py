@@ -7,7 +7,7 @@ class). Rows are then only counted, once per combination.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,11 @@ class Evaluation:
     """Whether negative losses are refused even at beta = 0."""
     probe: tuple[Array, Array] | None = None
     """Predictions of some rows, with nothing and with everything revealed."""
+
+    def of_rows(self, rows: Rows) -> Evaluation:
+        """The same for other rows, of which no prediction is known yet."""
+        memory = type(self.predictions.memory)()
+        return replace(self, rows=rows, predictions=replace(self.predictions, memory=memory))
 
     def caveats(self) -> list[str]:
         """Sentences about a base prediction that is far from the predictions of the rows."""
@@ -129,7 +134,10 @@ class Base:
 
     @cached_property
     def _base_losses(self) -> Array:
-        return self._loss(self._predicted)
+        # All questions of a tile share this array: no statistic may write to it.
+        losses = self._loss(self._predicted).view()
+        losses.flags.writeable = False
+        return losses
 
     def _loss(self, by_row: Array) -> Array:
         return self.evaluation.loss(self.tile.y, by_row, self.tile.number, self.signed)

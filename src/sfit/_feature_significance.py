@@ -11,14 +11,17 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
 from sfit._cluster_signs import ClusterSigns
-from sfit._diagnostics import unreachable
+from sfit._contrast import Question
+from sfit._diagnostics import correlated, unreachable
+from sfit._differences import Evaluation
 from sfit._features import positions_of
+from sfit._gathered import GatheredStatistic, check_gathered
 from sfit._given import Conditions, not_tested
 from sfit._measure import measure
 from sfit._partitioned import PartitionedResult
 from sfit._partners import Checked, Partners, check_partners, find_partners
 from sfit._permutation_test import PermutationStatistic, PermutationTest
-from sfit._procedure import Design, Outcome, follow
+from sfit._procedure import Design, Outcome, follow, nothing_to_test
 from sfit._request import Request
 from sfit._result import BetaChoice, Settings, SFITResult
 from sfit._resume import opened_for
@@ -45,6 +48,7 @@ class Options(TypedDict, total=False):
     always_on: Sequence[Any]
     given: Sequence[Any] | str
     clusters: Any
+    row_order: Literal["time"] | None
     sample_weight: None
     partners: Partners
     n_partners: int | None
@@ -89,6 +93,7 @@ def feature_significance(
     given: Sequence[Any] | str = (),
     by: Any = None,
     clusters: Any = None,
+    row_order: Literal["time"] | None = None,
     sample_weight: None = None,
     partners: Partners = "auto",
     n_partners: int | None = None,
@@ -160,15 +165,20 @@ def feature_significance(
         Columns that are never frozen and never tested, such as an explicit intercept.
     given : sequence of names or "rest", default=()
         Features revealed on both sides of every comparison. `"rest"`: all except the tested one.
-        The permutation test takes discrete features with at most 20 combinations of values; other
-        given features, and `"rest"`, belong to the sign test.
+        The permutation test takes discrete features with at most 20 combinations of values (exact)
+        or one continuous feature (approximate). Anything else, and `"rest"`, needs the sign test.
     by : "class", str or array of shape (n,), optional
         Run the whole procedure separately for each class, value of a column, or label.
     clusters : str or array of shape (n,), optional
         Rows that depend on each other, such as those of one customer: a label per row, or the name
         of a column (required if `X` is read tile by tile). The sign test then counts clusters: the
-        losses of a cluster are the means over its rows. Clusters may be spread over all rows. With
-        `by`, each part has its own clusters. Not with `beta="auto"`.
+        losses of a cluster are the means over its rows. The permutation test exchanges whole
+        clusters of equal size. Clusters may be spread over all rows. With `by`, each part has its
+        own clusters. Not with `beta="auto"`.
+    row_order : {None, "time"}, default=None
+        `"time"`: rows follow each other in time, and neighbours depend on each other. Only for the
+        permutation test, which then shifts the predictions along the rows. Its p-values are
+        approximate: they hold for stationary series.
     sample_weight : None
         Not supported: every row counts once.
     partners : {"auto", "all"}, mapping or callable, default="auto"
@@ -221,8 +231,8 @@ def feature_significance(
     order: it tests all features against those found so far, at beta = 0.
 
     `PermutationTest` explains the permutation test. It has no gate, because no valid test is known
-    of all features given those found. For the same reason it leaves out sets whose members found
-    are not discrete; a caveat names them.
+    of all features given those found. For the same reason it leaves out sets over several features
+    found if one of these takes many values; a caveat names them.
 
     References
     ----------
@@ -248,7 +258,10 @@ def feature_significance(
     seed = session.seed(request.random_state)
     sample = prepare(model, X, y, by=by, clusters=clusters, seed=seed, **request.subject)
     candidates = check_partners(partners, sample.features.names)
-    design = design_of(request, sample, candidates)
+    conditions = Conditions(
+        sample.features, sample.rows, sample.view.categorical, dependent=request.dependent
+    )
+    design = design_of(request, sample, candidates, conditions)
     validation = validation_of(request, sample, model)
     chosen = {"given": "rest" if design.rest else sorted(design.given), "partners": candidates}
     identity = request.identity() | chosen
@@ -265,7 +278,7 @@ def feature_significance(
         sizes = sample.rows.sizes()
         session.warn(*(text for n in sizes for text in design.statistic.too_few(n)))
         evaluation = sample.evaluation(request.fast, session.warn)
-        answer = partial(measure, evaluation, statistic=design.statistic, session=session)
+        answer = partial(answer_questions, evaluation, design.statistic, conditions, session)
         outcomes = follow(design, sizes, answer, session.warn)
         session.caveats += evaluation.caveats()
     results = report(request, sample, design, outcomes, choice, session)
@@ -275,6 +288,32 @@ def feature_significance(
     return PartitionedResult(tuple(zip(sample.rows.parts, results, strict=True)), label)
 
 
+def answer_questions(
+    evaluation: Evaluation,
+    statistic: Any,
+    conditions: Conditions,
+    session: Session,
+    questions: Sequence[Question],
+    label: str,
+) -> list[Any]:
+    """Evidence for all questions; those over a continuous feature need rows sorted by it."""
+    by_column: dict[int | None, list[int]] = {}
+    for number, question in enumerate(questions):
+        by_column.setdefault(conditions.sorted_by(question.contrast), []).append(number)
+    evidence: dict[int, Any] = {}
+    for column, numbers in by_column.items():
+        some = [questions[number] for number in numbers]
+        if column is None:
+            answers = measure(evaluation, some, label, statistic=statistic, session=session)
+        else:
+            rows = conditions.block_rows(column, statistic.seed, statistic.by_class)
+            in_blocks = statistic.in_blocks(conditions.closeness(some, column))
+            moved, stage = evaluation.of_rows(rows), f"{label}, sorted by column {column}"
+            answers = measure(moved, some, stage, statistic=in_blocks, session=session)
+        evidence |= dict(zip(numbers, answers, strict=True))
+    return [evidence[number] for number in range(len(questions))]
+
+
 def statistic_of(request: Request, sample: Sample) -> Any:
     """The statistic for the level and the loss of this run; it may still need a seed."""
     if isinstance(request.test, SignTest):
@@ -282,20 +321,27 @@ def statistic_of(request: Request, sample: Sample) -> Any:
             return request.test.at(request.alpha)
         test, n_clusters = request.test, sample.rows.n_clusters
         return ClusterSigns(request.alpha, test.interval, test.ties, n_clusters=n_clusters)
-    y = sample.rows.first.y
-    return PermutationStatistic(
-        alpha=request.alpha,
-        test=request.test,
-        loss=sample.loss,
-        n_classes=0 if sample.view.classes is None else len(sample.view.classes),
-        n_outputs=1 if y.ndim == 1 else y.shape[1],
-        n_rows=len(sample.rows),
-        by_class=isinstance(request.by, str) and request.by == "class",
-        guarantee="exact" if sample.features.origin == "given" else "asymptotic",
-    )
+    y, rows = sample.rows.first.y, sample.rows
+    by_class = isinstance(request.by, str) and request.by == "class"
+    options: dict[str, Any] = {
+        "alpha": request.alpha,
+        "test": request.test,
+        "loss": sample.loss,
+        "n_classes": 0 if sample.view.classes is None else len(sample.view.classes),
+        "n_outputs": 1 if y.ndim == 1 else y.shape[1],
+        "n_rows": len(rows),
+        "by_class": by_class,
+        "guarantee": "exact" if sample.features.origin == "given" else "asymptotic",
+    }
+    if not request.dependent:
+        return PermutationStatistic(**options)
+    check_gathered(len(rows) if by_class else max(rows.sizes()))
+    return GatheredStatistic(**options, clustered=request.clusters is not None)
 
 
-def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
+def design_of(
+    request: Request, sample: Sample, candidates: Checked, conditions: Conditions
+) -> Design:
     """The design for every part of the rows; betas may still have to be chosen."""
     features = sample.features
     if request.given_rest and "rest" in features.names:
@@ -308,7 +354,6 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         raise ArgumentError("given names every feature: none is left to test.")
     conditional: dict[str, Any] = {}
     if isinstance(request.test, PermutationTest):
-        conditions = Conditions(features, sample.rows, sample.view.categorical)
         reason = conditions.refusal_of(frozenset(given))
         if reason is not None:
             name = "given" if given else "always_on"
@@ -323,7 +368,7 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
     if request.max_order > 1:
         structure = sample.view.structure
         partners = find_partners(candidates, request.n_partners, features, structure, tested)
-    return Design(
+    design = Design(
         features=features,
         statistic=statistic_of(request, sample),
         given=frozenset(given),
@@ -337,6 +382,10 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         **conditional,
         alpha_by_order=request.alphas,
     )
+    refused = nothing_to_test(design)
+    if refused is not None:
+        raise ArgumentError(f"given={request.given!r}: no feature can be tested: {refused}")
+    return design
 
 
 def validation_of(request: Request, sample: Sample, model: Any) -> Sample | None:
@@ -359,6 +408,28 @@ def validation_of(request: Request, sample: Sample, model: Any) -> Sample | None
     return validation
 
 
+def settings_of(request: Request, sample: Sample, design: Design) -> dict[str, Any]:
+    """The settings that all parts of the rows share."""
+    features, statistic = sample.features, design.statistic
+    # Settings with the name of a request field store its checked value.
+    names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
+    return {name: getattr(request, name) for name in names} | {
+        "test": statistic.name,
+        "loss": sample.loss.name,
+        "alpha_by_order": request.alphas,
+        "beta": design.betas if isinstance(request.test, SignTest) else (),
+        "ties": getattr(statistic, "ties", None),
+        "interval": statistic.interval,
+        "reference": describe_reference(sample.asked["reference"]),
+        "reference_origin": features.origin,
+        "seed": statistic.seed if isinstance(statistic, PermutationStatistic) else sample.seed,
+        "space": features.space,
+        "given": ("rest",) if design.rest else features.named(design.given),
+        "always_on": sample.always_on,
+        "partners": request.partners if isinstance(request.partners, str) else "given",
+    }
+
+
 def report(
     request: Request,
     sample: Sample,
@@ -375,23 +446,7 @@ def report(
             "which sets are tested at order 2 and above depends on earlier decisions on the same "
             "rows; at these orders the correction is valid only conditionally on those decisions."
         )
-    # Settings with the name of a request field store its checked value.
-    names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
-    settings = {name: getattr(request, name) for name in names} | {
-        "test": statistic.name,
-        "loss": sample.loss.name,
-        "alpha_by_order": request.alphas,
-        "beta": design.betas if isinstance(request.test, SignTest) else (),
-        "ties": getattr(statistic, "ties", None),
-        "interval": statistic.interval,
-        "reference": describe_reference(sample.asked["reference"]),
-        "reference_origin": features.origin,
-        "seed": statistic.seed if isinstance(statistic, PermutationStatistic) else sample.seed,
-        "space": features.space,
-        "given": ("rest",) if design.rest else features.named(design.given),
-        "always_on": sample.always_on,
-        "partners": request.partners if isinstance(request.partners, str) else "given",
-    }
+    settings = settings_of(request, sample, design)
     given = design.rest or bool(design.given)
     results, run = [], session.run()
     for n_rows, (outcome, evidence) in zip(sample.rows.sizes(), outcomes, strict=True):
@@ -402,7 +457,9 @@ def report(
         coverage = min(statistic.coverage(one.n) for one in evidence)
         few, stuck = statistic.too_few(n), statistic.caveats(evidence, sample.loss.name)
         unseen = statistic.diagnose(tests, gates, given)
-        session.warn(*stuck)
+        close = correlated(tests)
+        session.warn(*stuck, *close)
+        session.warn(*not_tested(features, [one for one in left_out if one[0].order == 1]))
         coarse = unreachable(tests, statistic.alpha, design.correction_at)
         results.append(
             SFITResult(
@@ -415,7 +472,10 @@ def report(
                     n_clusters=getattr(evidence[0], "n_clusters", None),
                     coverage=coverage,
                 ),
-                caveats=(*general, *few, *stuck, *not_tested(features, left_out), *coarse, *unseen),
+                caveats=(
+                    *(*general, *few, *stuck, *close),
+                    *(*not_tested(features, left_out), *coarse, *unseen),
+                ),
                 beta_choice=choice,
                 run=run,
             )

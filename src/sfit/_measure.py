@@ -22,7 +22,7 @@ from sfit._statistic import Scored, Statistic
 from sfit._stored_tallies import StoredTallies
 from sfit._workers import Payload, limit_threads, make_payload, open_payload, workers
 from sfit.restrict import Arithmetic, Computed, OnTile
-from sfit.rows import Strata, Tile, TileRun, strata_of
+from sfit.rows import Strata, Tile, TileRun
 
 TASK_QUESTIONS = 16
 """Largest number of questions of one base per task."""
@@ -302,4 +302,4 @@ def _strata(evaluation: Evaluation, tile: Tile, base: Side) -> Strata | None:
     """The rows of a tile by the values that the base reveals; None if it reveals nothing."""
     features = evaluation.predictions.features
     columns = features.shown(base.visible(features.everything))
-    return strata_of(tile.X, columns) if columns else None
+    return tile.strata(columns)

@@ -6,8 +6,8 @@ per re-matching; added up over the tiles, they give the statistic and its permut
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, exp
 from typing import Any, ClassVar
@@ -18,7 +18,8 @@ import pandas as pd
 
 from sfit import _packed
 from sfit._arguments import check_choice, check_whole
-from sfit._contrast import Contrast, Evidence, Question
+from sfit._block_part import BlockPart
+from sfit._contrast import Contrast, Evidence, Question, Term
 from sfit._diagnostics import small_strata
 from sfit._effects import EffectTally, conclude
 from sfit._effects import merge as merge_effects
@@ -81,9 +82,16 @@ class PermutationTest:
     Over given features, and over members of a set that were found at a lower order, rows are
     re-matched only within strata: rows that agree in all of these features, which may have at most
     20 distinct combinations of values. That is exact for independence given the stratum. Rows in
-    strata of fewer than 8 rows of a tile keep their predictions. sfit refuses all other questions:
-    no valid test of them is known without a model of the features [1]_. At order 2 and above it
-    leaves out such sets, and a caveat names them.
+    strata of fewer than 8 rows of a tile keep their predictions.
+
+    Over one numeric feature with more values, rows are sorted by it, and only the values of the set
+    move, cyclically within blocks of four neighbours; the statistic is then the loss. That is
+    approximate, and `guarantee` says so: the set and the outcome must hardly change with the given
+    feature within a block. `rank_correlation` reports how close the set is to the given feature;
+    sfit warns above 0.8 and leaves the set out above 0.95.
+
+    sfit refuses all other questions: no valid test of them is known without a model of the features
+    [1]_. At order 2 and above it leaves out such sets, and a caveat names them.
 
     `rise` estimates the effect: by how much the mean loss rises when a prediction comes from
     another row. Its interval is asymptotic. `z` compares T with the mean and the standard deviation
@@ -146,7 +154,9 @@ class PermutationEvidence(Evidence):
     n_fixed: int
     """Rows in strata that are too small to be re-matched."""
     guarantee: str
-    """"exact" or "asymptotic"."""
+    """"exact", "asymptotic" or "approximate"."""
+    rank_correlation: float
+    """Of the set with the given feature by which the rows are sorted; NaN if they are not."""
     n_above: int
     """Re-matchings that agree with the outcomes strictly better than the observed matching."""
     n_tied: int
@@ -168,7 +178,9 @@ class PermutationStatistic:
     by_class: bool
     """Whether the parts are the classes: then all rows are re-matched for every part."""
     guarantee: str = "exact"
-    """"exact", or "asymptotic" if the reference comes from the rows under test."""
+    """"exact", "asymptotic" if the reference comes from the rows under test, or "approximate"."""
+    correlations: Mapping[tuple[Term, int], float] = field(default_factory=dict)
+    """Rank correlation of a set with the given feature by which rows are sorted, by part."""
     seed: int = 0
 
     ordered: ClassVar[bool] = True
@@ -211,6 +223,11 @@ class PermutationStatistic:
     def refocus(self, focus: None, seen: PermutationTally) -> None:
         """Tallies keep everything."""
 
+    def in_blocks(self, correlations: Mapping[tuple[Term, int], float]) -> PermutationStatistic:
+        """The test of rows in blocks: the set of predictions changes, so only the loss will do."""
+        test = replace(self.test, statistic="loss")
+        return replace(self, test=test, guarantee="approximate", correlations=correlations)
+
     def tally(self, scored: Iterable[Scored], focus: Sequence[None]) -> dict[int, Any]:
         """Re-match the rows of one tile, for each position among the questions."""
         of_part: dict[int, TileStrata] = {}
@@ -233,16 +250,39 @@ class PermutationStatistic:
         size = self.size(one.question)
         if strata is None:
             return TileStrata([self._rematched(one, in_part)], n_components, size)
-        parts, n_fixed = [], 0
+        own = slice(0, len(strata.codes))  # copies of the rows may follow
+        possible = np.zeros(len(one.y), dtype=bool)
+        possible[own] = True if strata.blocks is None else strata.blocks == -1
+        possible &= True if in_part is None else in_part
+        codes = np.resize(strata.codes, len(possible))
+        parts: list[TilePart | BlockPart] = []
         for code, name in enumerate(strata.names.tolist()):
-            rows = strata.codes == code
-            rows = rows if in_part is None else rows & in_part
-            n_rows = int(np.count_nonzero(rows))
-            if n_rows < STRATUM_ROWS:
-                n_fixed += n_rows
-            else:
+            rows = possible & (codes == code)
+            if np.count_nonzero(rows) >= STRATUM_ROWS:
                 parts.append(self._rematched(one, rows, (code,), name))
+                possible &= ~rows
+        n_fixed = int(np.count_nonzero(possible))
+        if strata.blocks is not None:
+            parts.append(self._in_blocks(one, strata.blocks, len(strata.names)))
+            stays = strata.blocks == -2
+            n_fixed += int(np.count_nonzero(stays if in_part is None else stays & in_part[own]))
         return TileStrata(parts, n_components, size, n_fixed)
+
+    def _in_blocks(self, one: Scored, blocks: Array, number: int) -> BlockPart:
+        """The rows of a part that move within blocks of rows sorted by a given feature."""
+        in_block, own = blocks >= 0, slice(0, len(blocks))
+        if not self.by_class and one.rows is not None:
+            in_block &= one.rows[own]
+        rows = np.flatnonzero(in_block)
+        return BlockPart(
+            self.loss,
+            one.y[own],
+            rows,
+            np.unique(blocks[rows], return_counts=True)[1],
+            one.rows[own] if self.by_class and one.rows is not None else None,
+            self.size(one.question),
+            (self.seed, one.tile, 0 if self.by_class else one.question.part, number),
+        )
 
     def _rematched(
         self, one: Scored, rows: Array | None, stratum: tuple[int, ...] = (), name: int = 0
@@ -290,6 +330,9 @@ class PermutationStatistic:
             "is_constant": _is_constant(seen.moments),
             "n_fixed": seen.n_fixed,
             "guarantee": self.guarantee,
+            "rank_correlation": self.correlations.get(
+                (question.contrast.term, question.part), np.nan
+            ),
         }
         varies = seen.variance > 0
         if not varies.any():
@@ -359,6 +402,7 @@ class PermutationStatistic:
             n=evidence.n,
             n_fixed=evidence.n_fixed,
             guarantee=evidence.guarantee,
+            rank_correlation=evidence.rank_correlation,
             **vars(evidence.effects),
         )
 

@@ -192,6 +192,16 @@ def possible(
     return contrasts, left_out
 
 
+def nothing_to_test(design: Design) -> str | None:
+    """Why the test cannot answer any set of the first order; None if it can answer one."""
+    planned = [
+        [Contrast(frozenset({j}), Reveal(design.given), Reveal(design.given | {j}))]
+        for j in design.tested
+    ]
+    contrasts, left_out = possible(design, planned)
+    return None if contrasts else left_out[0][1]
+
+
 def plan_sets(design: Design, order: int, found: Term) -> list[Term]:
     """All distinct sets {j} + K: j not yet found, K from the partners P_j of j (section 2.3)."""
     sets = {

@@ -31,6 +31,14 @@ class Strata(Protocol):
     def names(self) -> Array:
         """A number for each stratum, the same in every tile."""
 
+    @property
+    def blocks(self) -> Array | None:
+        """The block of each own row, -1 in a stratum, -2 if it stays; None: rows do not move.
+
+        Own rows that move are followed in the tile by three copies of them, moved by 1, 2 and 3
+        places within their blocks.
+        """
+
 
 class Scored(NamedTuple):
     """One tile, seen by a statistic that answers a question."""
@@ -39,7 +47,11 @@ class Scored(NamedTuple):
     """Position of the question among those of the task."""
     question: Question
     losses: Losses
-    """Losses of both sides, of the rows of the part."""
+    """Losses of both sides, of the rows of the part.
+
+    Entries may stand for several rows (`losses.counts`), as they do for trees and classes. All
+    questions of a tile share the losses of the base, which cannot be written to.
+    """
     y: Array
     """Outcomes of all rows of the tile."""
     full: Predicted
@@ -69,11 +81,17 @@ class Statistic(Protocol):
 
     @property
     def any_function(self) -> bool:
-        """Whether the test is exact for any function of the revealed values, a coarse one too."""
+        """Whether the engine may replace predictions by a table of a few of them.
+
+        True only if the test is exact for any function of the revealed values. If in doubt, False.
+        """
 
     @property
     def has_gates(self) -> bool:
-        """Whether all features can be tested over those found."""
+        """Whether all features can be tested over those found.
+
+        If so, evidence has `statistic` and `n_positive`.
+        """
 
     def n_numbers(self, question: Question) -> int:
         """Roughly how many numbers a tally holds; 0 if that does not limit memory."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfit._block_part import BlockPart
 from sfit._effects import EffectTally, describe
 from sfit._statistic import Scored
 from sfit._tile_part import PermutationTally, TilePart, add_tallies, no_rows
@@ -23,7 +24,7 @@ Piece = tuple[PermutationTally, list[Array] | None]
 class TileStrata:
     """Groups of rows that are re-matched independently; without given features there is one."""
 
-    parts: Sequence[TilePart]
+    parts: Sequence[TilePart | BlockPart]
     n_components: int
     size: int
     """Number of re-matchings."""

@@ -64,6 +64,34 @@ def strata(values: Sequence[Any], smallest: int = 8) -> tuple[list[list[int]], i
     return large, len(values) - sum(len(rows) for rows in large)
 
 
+def blocks(values: Sequence[float]) -> tuple[list[list[int]], list[list[int]], int]:
+    """Strata, blocks of neighbours and the number of rows that stay, of rows sorted by value.
+
+    A value with 8 or more rows is a stratum. The other rows are cut into blocks of four. A last row
+    alone is not moved, so five last rows make blocks of three and two. NaN has no neighbours.
+    """
+    large, _ = strata(["nan" if v != v else v for v in values])
+    inside = {row for rows in large for row in rows}
+    left = [row for row, v in enumerate(values) if row not in inside and v == v]
+    cut = []
+    while left:
+        n = 3 if len(left) == 5 else 4
+        cut.append(left[:n])
+        left = left[n:]
+    cut = [rows for rows in cut if len(rows) > 1]
+    moved = len(inside) + sum(len(rows) for rows in cut)
+    return large, cut, len(values) - moved
+
+
+def moved_matrix(loss: Loss, y: Any, x: Any, z: Any, model: Callable[[Any, Any], Any]) -> Matrix:
+    """L[a][b] = loss(y_a, g(x_b, z_a)): x comes from another row, the given value stays."""
+    n = len(y)
+    return [
+        losses(loss, np.stack([y[a]] * n), np.array([model(x[b], z[a]) for b in range(n)]))
+        for a in range(n)
+    ]
+
+
 # ------------------------------------------------------------------------------- the sum of the losses
 
 

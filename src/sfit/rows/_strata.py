@@ -22,6 +22,8 @@ class Strata(NamedTuple):
     """The stratum of each row, numbered in order of appearance."""
     names: Array
     """A number for each stratum, the same in every tile and every process."""
+    blocks: Array | None = None
+    """If the rows are sorted and followed by moved copies (`BlockTile`), the block of each row."""
 
 
 def strata_of(table: Table, columns: Sequence[int], most: int | None = None) -> Strata | None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from sfit.rows._distinct import first_of, keys, value_codes
+from sfit.rows._strata import Strata, strata_of
 from sfit.rows._table import Table, is_frame, is_number, take_rows
 
 Array = npt.NDArray[Any]
@@ -43,6 +44,10 @@ class Tile:
     def number(self, row: int) -> int:
         """Row number in the user's data of a row of the tile."""
         return int(self.start + row if self.row_ids is None else self.row_ids[row])
+
+    def strata(self, columns: Sequence[int]) -> Strata | None:
+        """The rows by their values in some columns; None without columns."""
+        return strata_of(self.X, columns) if columns else None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -73,6 +78,10 @@ class Rows(Protocol):
     @property
     def chosen(self) -> Array | None:
         """Row numbers in the user's data if these rows are a subset, else None."""
+
+    @property
+    def tile_rows(self) -> int:
+        """Largest number of rows of a tile."""
 
     @property
     def first(self) -> Tile:
