@@ -421,6 +421,28 @@ def test_a_constant_outcome_is_told(classes):
     assert not any(part.selected for part in parts.values())
 
 
+def test_the_interval_of_a_class_of_one_row():
+    """Nothing shows how much its rise varies: the interval is infinite, in every view."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300)})
+    y = np.zeros(300, dtype=int)
+    y[7] = 1
+    model = sfit.models.function_model(
+        lambda rows: np.c_[0.5 - 0.1 * np.tanh(rows), 0.5 + 0.1 * np.tanh(rows)],
+        task="classification",
+        classes=[0, 1],
+    )
+    parts = sfit.feature_significance(
+        model, X, y, test="permutation", reference=0.0, by="class", random_state=0
+    )
+    [rare] = parts[1].tests
+    assert (rare.n, rare.ci_low, rare.ci_high) == (1, -np.inf, np.inf)
+    assert rare.p_resolution == 1 / 300
+    again = sfit.SFITResult.from_json(parts[1].to_json())
+    assert again == parts[1]
+    assert "[-inf, inf]" in again.summary()
+
+
 def test_a_loss_that_fails_on_other_pairs_only():
     """The error says which pairs, and not the number of a row."""
     x = np.arange(1.0, 101)
