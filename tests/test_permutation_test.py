@@ -395,6 +395,22 @@ def test_the_resolution_counts_distinct_permutations(y, resolution):
         assert test.p_value >= resolution
 
 
+def test_resolutions_of_many_features_are_a_range():
+    """Dummies of 1, 2, 3 and 4 rows among 30 have another number of distinct permutations each."""
+    X = pd.DataFrame({f"d{k}": (np.arange(30) < k).astype(float) for k in (1, 2, 3, 4)})
+    y = np.random.default_rng(0).normal(size=30)
+    result = sfit.feature_significance(
+        lambda rows: np.asarray(rows).sum(axis=1),
+        X,
+        y,
+        test="permutation",
+        reference=0.0,
+        random_state=0,
+    )
+    assert [test.p_resolution for test in result.tests] == [1 / 30, 1 / 435, 1 / 2_000, 1 / 2_000]
+    assert "0.0005 to 0.0333" in result.summary()
+
+
 def test_a_large_part_that_misses_a_tile(monkeypatch):
     """More than 2,048 rows of a part, none of them in the last tile."""
     rng = np.random.default_rng(0)
