@@ -619,6 +619,7 @@ def test_help_fits_a_screen():
         *("target", "loss", "alpha", "beta", "order", "by", "group", "reference", "partners"),
         *("correction", "alpha-by-order", "report", "json", "jobs", "trust", "allow-pickle"),
         *("debug", "test", "ties", "n-permutations", "statistic", "seed", "clusters", "given"),
+        "row-order",
     ):
         assert f"--{option}" in ended.stdout
 

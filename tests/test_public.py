@@ -31,8 +31,8 @@ PUBLIC = [
 ARGUMENTS = {
     sfit.feature_significance: (
         "model X y test features loss alpha beta max_order correction alpha_by_order reference "
-        "groups always_on given by clusters sample_weight partners n_partners exhaustive strict "
-        "fast n_jobs "
+        "groups always_on given by clusters row_order sample_weight partners n_partners "
+        "exhaustive strict fast n_jobs "
         "progress checkpoint checkpoint_key random_state"
     ),
     sfit.choose_beta: (
@@ -116,6 +116,7 @@ def test_defaults_of_the_test():
         "given": (),
         "by": None,
         "clusters": None,
+        "row_order": None,
         "partners": "auto",
         "n_partners": None,
         "exhaustive": False,

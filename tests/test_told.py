@@ -102,7 +102,8 @@ APPLIED_LATER = {
 }
 """To what is kept, which does not depend on them: one checkpoint serves them all."""
 
-REFUSED = {sfit.feature_significance: {"sample_weight"}}
+REFUSED = {sfit.feature_significance: {"sample_weight", "row_order"}}
+"""By the sign test; `test_dependent_rows.py` shows that a checkpoint knows `row_order`."""
 
 
 def named(value):

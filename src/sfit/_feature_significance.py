@@ -13,6 +13,7 @@ from sfit._beta import choose_for
 from sfit._cluster_signs import ClusterSigns
 from sfit._diagnostics import unreachable
 from sfit._features import positions_of
+from sfit._gathered import GatheredStatistic, check_gathered
 from sfit._given import Conditions, not_tested
 from sfit._measure import measure
 from sfit._partitioned import PartitionedResult
@@ -45,6 +46,7 @@ class Options(TypedDict, total=False):
     always_on: Sequence[Any]
     given: Sequence[Any] | str
     clusters: Any
+    row_order: Literal["time"] | None
     sample_weight: None
     partners: Partners
     n_partners: int | None
@@ -89,6 +91,7 @@ def feature_significance(
     given: Sequence[Any] | str = (),
     by: Any = None,
     clusters: Any = None,
+    row_order: Literal["time"] | None = None,
     sample_weight: None = None,
     partners: Partners = "auto",
     n_partners: int | None = None,
@@ -167,8 +170,13 @@ def feature_significance(
     clusters : str or array of shape (n,), optional
         Rows that depend on each other, such as those of one customer: a label per row, or the name
         of a column (required if `X` is read tile by tile). The sign test then counts clusters: the
-        losses of a cluster are the means over its rows. Clusters may be spread over all rows. With
-        `by`, each part has its own clusters. Not with `beta="auto"`.
+        losses of a cluster are the means over its rows. The permutation test exchanges whole
+        clusters of equal size. Clusters may be spread over all rows. With `by`, each part has its
+        own clusters. Not with `beta="auto"`.
+    row_order : {None, "time"}, default=None
+        `"time"`: rows follow each other in time, and neighbours depend on each other. Only for the
+        permutation test, which then shifts the predictions along the rows. Its p-values are
+        approximate: they hold for stationary series.
     sample_weight : None
         Not supported: every row counts once.
     partners : {"auto", "all"}, mapping or callable, default="auto"
@@ -282,17 +290,22 @@ def statistic_of(request: Request, sample: Sample) -> Any:
             return request.test.at(request.alpha)
         test, n_clusters = request.test, sample.rows.n_clusters
         return ClusterSigns(request.alpha, test.interval, test.ties, n_clusters=n_clusters)
-    y = sample.rows.first.y
-    return PermutationStatistic(
-        alpha=request.alpha,
-        test=request.test,
-        loss=sample.loss,
-        n_classes=0 if sample.view.classes is None else len(sample.view.classes),
-        n_outputs=1 if y.ndim == 1 else y.shape[1],
-        n_rows=len(sample.rows),
-        by_class=isinstance(request.by, str) and request.by == "class",
-        guarantee="exact" if sample.features.origin == "given" else "asymptotic",
-    )
+    y, rows = sample.rows.first.y, sample.rows
+    by_class = isinstance(request.by, str) and request.by == "class"
+    options: dict[str, Any] = {
+        "alpha": request.alpha,
+        "test": request.test,
+        "loss": sample.loss,
+        "n_classes": 0 if sample.view.classes is None else len(sample.view.classes),
+        "n_outputs": 1 if y.ndim == 1 else y.shape[1],
+        "n_rows": len(rows),
+        "by_class": by_class,
+        "guarantee": "exact" if sample.features.origin == "given" else "asymptotic",
+    }
+    if not request.dependent:
+        return PermutationStatistic(**options)
+    check_gathered(len(rows) if by_class else max(rows.sizes()))
+    return GatheredStatistic(**options, clustered=request.clusters is not None)
 
 
 def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
@@ -308,7 +321,9 @@ def design_of(request: Request, sample: Sample, candidates: Checked) -> Design:
         raise ArgumentError("given names every feature: none is left to test.")
     conditional: dict[str, Any] = {}
     if isinstance(request.test, PermutationTest):
-        conditions = Conditions(features, sample.rows, sample.view.categorical)
+        conditions = Conditions(
+            features, sample.rows, sample.view.categorical, dependent=request.dependent
+        )
         reason = conditions.refusal_of(frozenset(given))
         if reason is not None:
             name = "given" if given else "always_on"

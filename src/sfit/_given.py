@@ -40,6 +40,13 @@ NO_TEST = (
 )
 
 
+DEPENDENT = (
+    "rows that depend on each other change places as whole clusters, or along time, which moves "
+    "given features with them. Use test='sign', with clusters if need be; or ask another question, "
+    "without these features."
+)
+
+
 class Kind(Enum):
     """What some revealed columns are together."""
 
@@ -61,11 +68,15 @@ class Conditions:
     rows: Rows
     categorical: frozenset[int]
     """Columns whose numbers are categories without an order."""
+    dependent: bool = False
+    """Whether rows depend on each other, within clusters or in time."""
     kinds: dict[tuple[int, ...], Kind] = field(default_factory=dict)
 
     def refusals(self, contrasts: Sequence[Contrast]) -> list[str | None]:
         """For each contrast, why no valid permutation test is known; None if there is one."""
         bases = [contrast.base.visible(self.features.everything) for contrast in contrasts]
+        if self.dependent:
+            return [self.refusal_of(base) for base in bases]
         self._look({tuple(self.features.shown(base)) for base in bases} - {()})
         return [self.refusal_of(base) for base in bases]
 
@@ -74,6 +85,8 @@ class Conditions:
         columns = tuple(self.features.shown(base))
         if not columns:
             return None
+        if self.dependent:
+            return DEPENDENT
         if columns not in self.kinds:
             self._look([columns])
         kind = self.kinds[columns]

@@ -146,7 +146,7 @@ class PermutationEvidence(Evidence):
     n_fixed: int
     """Rows in strata that are too small to be re-matched."""
     guarantee: str
-    """"exact" or "asymptotic"."""
+    """"exact", "asymptotic" or "approximate"."""
     n_above: int
     """Re-matchings that agree with the outcomes strictly better than the observed matching."""
     n_tied: int

@@ -37,6 +37,9 @@ from sfit.exceptions import ArgumentError
 MAX_ORDER = 1_000
 """A larger order must be a mistake."""
 
+ROW_ORDERS = (None, "time")
+"""What the order of the rows may mean."""
+
 REST = (
     "no valid permutation test of one feature given all the others is known without a model of the "
     "features (Shah and Peters 2020: no test of conditional independence is valid for all "
@@ -214,6 +217,7 @@ class Request(Subject):
     given: Sequence[Any] | str = argument()
     by: Any = argument(identity=False)
     clusters: Any = argument(identity=False)
+    row_order: str | None = argument(partial(check_choice, allowed=ROW_ORDERS))
     sample_weight: None = argument(check_no_weights, identity=False)
     partners: Any = argument()
     n_partners: int | None = argument(partial(check_whole, optional=True))
@@ -238,6 +242,7 @@ class Request(Subject):
                 "clusters cannot be combined with beta='auto', which tests random models row by "
                 "row: pass a number as beta."
             )
+        self._check_dependence()
         if isinstance(self.test, PermutationTest):
             self._check_permutation()
         elif self.betas is not None:
@@ -249,16 +254,32 @@ class Request(Subject):
                         f"{name}, or pass beta='auto'."
                     )
 
+    @property
+    def dependent(self) -> bool:
+        """Whether rows depend on each other, within clusters or in time."""
+        return self.clusters is not None or self.row_order is not None
+
+    def _check_dependence(self) -> None:
+        """Refuse kinds of dependent rows for which no valid test is known."""
+        if self.row_order is None:
+            return
+        if not isinstance(self.test, PermutationTest):
+            raise ArgumentError(
+                f"row_order={self.row_order!r} needs test='permutation': the sign test counts rows "
+                "as if they were independent. Use test='permutation', or name periods of time that "
+                "are independent of each other with clusters=."
+            )
+        if self.clusters is not None:
+            raise ArgumentError(
+                f"clusters cannot be combined with row_order={self.row_order!r}: shifting time "
+                "would tear clusters apart. Omit one of them."
+            )
+
     def _check_permutation(self) -> None:
         """Refuse arguments that the permutation test does not understand."""
         refuse_beta(self.beta)
         if self.given_rest:
             raise ArgumentError(f"given='rest' cannot be combined with test='permutation': {REST}")
-        if self.clusters is not None:
-            raise ArgumentError(
-                "clusters cannot be combined with test='permutation': omit clusters, or use "
-                "test='sign'."
-            )
         for name in ("exhaustive", "strict"):
             if getattr(self, name):
                 raise ArgumentError(

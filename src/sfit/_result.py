@@ -58,6 +58,8 @@ class Settings:
     """What the sign test does with rows whose prediction does not move; None: another test."""
     seed: int | None = None
     """Seed of permutations and background rows; None if nothing was drawn."""
+    row_order: str | None = None
+    """"time" if neighbouring rows depend on each other."""
     n_clusters: int | None = None
     """Number of clusters, which are the units of the test; None: every row is a unit."""
     planned_alpha: float | None = None

@@ -96,6 +96,31 @@ def rise(loss: Loss, y: Array, g: Array, rng: np.random.Generator, of: Array | N
     return Rise(n, total, float(np.square(contributions).sum()))
 
 
+def rise_between(
+    loss: Loss,
+    y: Array,
+    g: Array,
+    units: Array,
+    rng: np.random.Generator,
+    of: Array | None = None,
+) -> RiseSums:
+    """The rise of rows that depend on each other within units; its spread is that between units."""
+    n_rows = len(y)
+    n = n_rows if of is None else int(np.count_nonzero(of))
+    if n_rows < 2 or n == 0:
+        return RiseSums()
+    own, of_outcome, of_prediction = cross_losses(loss, y, g, rng, of)
+    counted = np.ones(n_rows, dtype=bool) if of is None else of
+    gaps = of_outcome - own
+    total = float(gaps[counted].sum())
+    contributions = (of_prediction - of_prediction.mean()) * (n / n_rows)
+    contributions[counted] += gaps[counted] - total / n
+    of_units = np.bincount(units, contributions)
+    freedom = len(of_units) - 1
+    spread = float(np.square(of_units).sum()) * len(of_units) / max(freedom, 1)
+    return RiseSums(n, total, spread, freedom)
+
+
 def rise_sums(of_tile: Rise) -> Array:
     """The sums of one tile, which may be added up in the order of the tiles."""
     n, total, spread = of_tile

@@ -58,7 +58,7 @@ class PermutationSetTest(Effects):
     n_fixed: int = 0
     """Rows in strata of fewer than 8 rows, which keep their predictions."""
     guarantee: str = "exact"
-    """"exact", or "asymptotic" if the reference comes from the test rows."""
+    """"exact"; "asymptotic" if the reference comes from the test rows; or "approximate"."""
 
     @property
     def estimate(self) -> float:

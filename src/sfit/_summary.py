@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfit._set_tests import AnySetTest, GateTest
 from sfit._text import listed, number, p_relation, p_text, printable, stars
-from sfit._words import Words, at_level, resolution, words_of
+from sfit._words import Words, at_level, guarantee, resolution, words_of
 
 if TYPE_CHECKING:
     from sfit._result import Settings, SFITResult
@@ -56,11 +56,13 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
         ("Rows", f"{s.n_rows:,}"),
         *([("Folds", f"{s.n_folds}, the first only fitted on")] if s.n_folds else []),
         *([] if s.n_clusters is None else [("Clusters", f"{s.n_clusters:,}")]),
+        *([] if s.row_order is None else [("Row order", s.row_order)]),
         ("Loss", printable(s.loss)),
         ("alpha", number(s.alpha) + (f" ({words.kept_level}{level})" if level else "")),
         *([("beta", betas)] if betas else []),
         *([("Ties", "dropped")] if s.ties == "drop" else []),
         *([("Smallest p", f"{smallest_p} (resolution)")] if smallest_p else []),
+        *([] if (kept := guarantee([result])) in ("", "exact") else [("p-values", kept)]),
         *([("Seed", str(s.seed))] if s.seed is not None else []),
         ("Correction", _correction_text(s)),
         ("Interval", f"{s.interval}, {words.coverage} {_coverage_text(s.coverage)}"),

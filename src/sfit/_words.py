@@ -79,11 +79,11 @@ class Words:
 def words_of(result: SFITResult) -> Words:
     """The words of the test behind a result."""
     if isinstance(next(iter(result.tests), None), PermutationSetTest):
-        words = PERMUTATION
+        words = PERMUTATION if result.settings.n_clusters is None else OF_CLUSTERS
     else:
         words = LOCO if result.settings.refitted else SIGN
-    words = _of_moved_rows(words) if result.settings.ties == "drop" else words
-    words = words if result.settings.n_clusters is None else _of_clusters(words)
+        words = _of_moved_rows(words) if result.settings.ties == "drop" else words
+        words = words if result.settings.n_clusters is None else _of_clusters(words)
     return words if result.settings.n_folds is None else _of_chain(words)
 
 
@@ -344,8 +344,8 @@ def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
             "What is compared",
             f"The model predicts every test row from the set{given}; all other features are hidden "
             f"(reference: {settings.reference}). These predictions are compared with the outcomes "
-            f"of their own rows, and then with outcomes of other rows, re-matched at random many "
-            f"times{among}. The null hypothesis: the set is independent of the outcome"
+            f"of their own rows, and then with {_rematched(settings)}{among}. "
+            "The null hypothesis: the set is independent of the outcome"
             f"{', given the features in column Over' if over else ''}.",
         ),
         (
@@ -357,7 +357,7 @@ def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
         (
             "p-value",
             "The share of re-matchings, the observed one included, that agree with the outcomes at "
-            f"least as well as the predictions of their own rows. {exactness(settings)}{limit}",
+            f"least as well as the predictions of their own rows. {_certainty(results)}{limit}",
         ),
         (
             "z",
@@ -365,6 +365,42 @@ def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
             "re-matchings. It ranks sets whose p-values are all as small as they can be.",
         ),
     ]
+
+
+def guarantee(results: Sequence[SFITResult]) -> str:
+    """What the p-values of permutation tests are: exact or approximate; empty for other tests."""
+    kinds = {
+        test.guarantee
+        for result in results
+        for test in result.tests
+        if isinstance(test, PermutationSetTest)
+    }
+    return " or ".join(sorted(kinds))
+
+
+def _certainty(results: Sequence[SFITResult]) -> str:
+    """How far the p-values of permutation tests can be trusted."""
+    settings = results[0].settings
+    if settings.row_order is not None:
+        return "It is approximate: it holds for stationary series."
+    if "approximate" in guarantee(results):
+        return (
+            "It is approximate, because a cluster whose size occurs once changes places with one "
+            "of another size."
+        )
+    return exactness(settings)
+
+
+def _rematched(settings: Settings) -> str:
+    """With which outcomes predictions are compared."""
+    if settings.row_order is not None:
+        return "outcomes of earlier and later rows, by shifting all predictions along the rows"
+    if settings.n_clusters is not None:
+        return (
+            "outcomes of other clusters, re-matched at random many times: whole clusters of equal "
+            "size change places"
+        )
+    return "outcomes of other rows, re-matched at random many times"
 
 
 def resolution(results: Sequence[SFITResult]) -> str:
@@ -464,3 +500,7 @@ def _of_chain(words: Words) -> Words:
         ),
         reading=reading,
     )
+
+
+OF_CLUSTERS = replace(PERMUTATION, few_rows=PERMUTATION.few_rows.replace("rows", "clusters"))
+"""The words of a permutation test whose units are clusters."""

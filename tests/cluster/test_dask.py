@@ -73,8 +73,13 @@ def content(result):
         {"fast": False},
         {"test": "permutation", "by": "part", "random_state": 0},
         {"clusters": "who", "by": "part"},
+        {"test": "permutation", "clusters": "who", "by": "part", "random_state": 0},
+        {"test": "permutation", "row_order": "time", "random_state": 0},
     ],
-    ids=["order 2", "by", "the model itself", "permutation", "clusters"],
+    ids=[
+        *("order 2", "by", "the model itself", "permutation"),
+        *("clusters", "clusters permuted", "time"),
+    ],
 )
 def test_a_cluster_gives_the_bits_of_one_process(client, folder, model, options):
     """From files that the workers read, and from rows in memory."""

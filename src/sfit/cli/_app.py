@@ -140,6 +140,10 @@ def run_test(
         str | None,
         typer.Option(metavar="NAME", help="Column that names the cluster of dependent rows."),
     ] = None,
+    row_order: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Permutation test: time, if rows follow each other."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML report.")
     ] = None,
@@ -167,6 +171,7 @@ def run_test(
         "given": "rest" if given == "rest" else _inputs.names(given) or (),
         "by": by,
         "clusters": clusters,
+        "row_order": row_order,
         "checkpoint": checkpoint,
         "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
         "n_jobs": jobs,
