@@ -239,6 +239,38 @@ def test_a_permutation_test_over_given_features(folder, saved):
     assert_refused(run(*command, "--given", "rest", cwd=folder), "given='rest'", "Shah and Peters")
 
 
+@pytest.mark.parametrize("test", ["sign", "permutation"])
+def test_clusters(folder, saved, test):
+    """A column names the clusters; it is no feature of the model."""
+    file, model, *_ = saved("joblib")
+    frame = rows().assign(who=lambda frame: [f"c{row % 40}" for row in range(len(frame))])
+    frame.to_csv(folder / "clusters.csv", index=False)
+    out = folder / f"clusters {test}.json"
+    command = ("test", file, "clusters.csv", "-t", "label", "--allow-pickle", "--test", test)
+    ended = run(*command, "--clusters", "who", "--seed", "3", "--json", out, cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    expected = sfit.feature_significance(
+        model, frame, "label", test=test, clusters="who", random_state=3
+    )
+    assert content(sfit.SFITResult.from_json(out)) == content(expected)
+    assert "Clusters:   40" in ended.stdout
+
+
+def test_time(folder, saved):
+    """Only for the permutation test."""
+    file, model, *_ = saved("joblib")
+    out = folder / "time.json"
+    command = ("test", file, "rows.csv", "-t", "label", "--allow-pickle", "--row-order", "time")
+    ended = run(*command, "--test", "permutation", "--seed", "3", "--json", out, cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    expected = sfit.feature_significance(
+        model, rows(), "label", test="permutation", row_order="time", random_state=3
+    )
+    assert content(sfit.SFITResult.from_json(out)) == content(expected)
+    assert "Row order:  time" in ended.stdout
+    assert_refused(run(*command, cwd=folder), "row_order='time'", "test='permutation'")
+
+
 def test_ties_that_are_dropped(folder, saved):
     """An option of the sign test."""
     file, model, *_ = saved("joblib")

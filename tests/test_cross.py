@@ -18,8 +18,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import sfit
@@ -594,3 +595,66 @@ def test_size_and_power():
     assert abs(rejected[:, 0].mean() - 0.61) <= 3 * np.sqrt(0.61 * 0.39 / repetitions)
     # Not only at the level: the p-values of noise are uniform.
     assert stats.kstest(np.ravel(np.array(p_values)[:, 1:]), "uniform").pvalue > 1e-3
+
+
+def _rounded(rng, n):
+    """Ties in the columns, and skewed outcomes."""
+    return np.round(rng.normal(size=(n, 3))), rng.exponential(size=n)
+
+
+def _rare(rng, n):
+    """Rare dummies, and outcomes with heavy tails."""
+    return (rng.random((n, 3)) < 0.1).astype(float), rng.standard_cauchy(size=n)
+
+
+def _events(rng, n):
+    """One row in five is an event."""
+    return rng.normal(size=(n, 3)), (rng.random(n) < 0.2).astype(int)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("estimator", "draw"),
+    [
+        (KNeighborsRegressor(1), _rounded),
+        (DecisionTreeRegressor(random_state=0), _rare),
+        (DecisionTreeClassifier(max_depth=3, random_state=0), _events),
+    ],
+    ids=["nearest row", "grown tree", "rare events"],
+)
+def test_size_on_nasty_nulls(estimator, draw):
+    """Over-fitted models, ties, rare values and skewed outcomes: never above the level."""
+    repetitions, rejected = 300, []
+    for seed in range(repetitions):
+        rows, y = draw(np.random.default_rng([seed, 60]), 60)
+        result = sfit.cross_significance(estimator, rows, y, test=FEW, random_state=seed)
+        rejected += [test.significant for test in result.tests]
+    # The three columns share their outcomes: count them as if they were one.
+    assert np.mean(rejected) <= 0.05 + 3 * np.sqrt(0.0475 / repetitions)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("estimator", "effect", "power"),
+    [
+        (DecisionTreeRegressor(max_depth=3, random_state=0), 0.5, 0.88),
+        (
+            make_pipeline(
+                KBinsDiscretizer(5, encode="onehot-dense", subsample=None), LinearRegression()
+            ),
+            0.45,
+            0.80,
+        ),
+    ],
+    ids=["tree", "regressogram"],
+)
+def test_power(estimator, effect, power):
+    """The order of what STATISTICS.md states, at 100 rows."""
+    repetitions, found = 200, 0
+    for seed in range(repetitions):
+        rng = np.random.default_rng([seed, 101])
+        rows = rng.normal(size=(100, 2))
+        y = effect * rows[:, 0] + rng.normal(size=100)
+        result = sfit.cross_significance(estimator, rows, y, random_state=seed)
+        found += result.tests[0].significant
+    assert found / repetitions >= power - 0.06 - 3 * np.sqrt(power * (1 - power) / repetitions)

@@ -618,6 +618,30 @@ def test_size_with_time(correlation):
     assert rejected["rows"] > allowed(n_runs)
 
 
+def test_the_interval_of_the_rise_covers():
+    """The spread between clusters; that between rows is far too small."""
+    n_runs, who = 200, np.repeat(np.arange(50), 8)
+    rng = np.random.default_rng(3)
+    covered = Counter()
+    for run in range(n_runs):
+        x, y = (rng.normal(size=50)[who] + rng.normal(size=len(who)) for _ in range(2))
+        for name, options in {"rows": {}, "clusters": {"clusters": who}}.items():
+            [test] = sfit.feature_significance(
+                lambda rows: np.asarray(rows)[:, 0] + 0.0,
+                x[:, None],
+                y,
+                test=sfit.PermutationTest(n_permutations=19),
+                loss="squared_error",
+                reference=0.0,
+                random_state=run,
+                **options,
+            ).tests
+            covered[name] += test.ci_low <= 0 <= test.ci_high
+    least = 0.95 * n_runs - 3 * np.sqrt(0.0475 * n_runs)
+    assert covered["clusters"] >= least
+    assert covered["rows"] < least
+
+
 def test_power_with_clusters_and_time():
     """An effect of a column that varies within clusters, or from row to row, is found."""
     who = np.repeat(np.arange(50), 8)

@@ -395,6 +395,22 @@ def test_the_resolution_counts_distinct_permutations(y, resolution):
         assert test.p_value >= resolution
 
 
+def test_resolutions_of_many_features_are_a_range():
+    """Dummies of 1, 2, 3 and 4 rows among 30 have another number of distinct permutations each."""
+    X = pd.DataFrame({f"d{k}": (np.arange(30) < k).astype(float) for k in (1, 2, 3, 4)})
+    y = np.random.default_rng(0).normal(size=30)
+    result = sfit.feature_significance(
+        lambda rows: np.asarray(rows).sum(axis=1),
+        X,
+        y,
+        test="permutation",
+        reference=0.0,
+        random_state=0,
+    )
+    assert [test.p_resolution for test in result.tests] == [1 / 30, 1 / 435, 1 / 2_000, 1 / 2_000]
+    assert "0.0005 to 0.0333" in result.summary()
+
+
 def test_a_large_part_that_misses_a_tile(monkeypatch):
     """More than 2,048 rows of a part, none of them in the last tile."""
     rng = np.random.default_rng(0)
@@ -419,6 +435,28 @@ def test_a_constant_outcome_is_told(classes):
     with pytest.warns(UserWarning, match=r"outcome is the same in all rows.*by='class'"):
         parts = sfit.feature_significance(model, X, y, by=y, **options)
     assert not any(part.selected for part in parts.values())
+
+
+def test_the_interval_of_a_class_of_one_row():
+    """Nothing shows how much its rise varies: the interval is infinite, in every view."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=300)})
+    y = np.zeros(300, dtype=int)
+    y[7] = 1
+    model = sfit.models.function_model(
+        lambda rows: np.c_[0.5 - 0.1 * np.tanh(rows), 0.5 + 0.1 * np.tanh(rows)],
+        task="classification",
+        classes=[0, 1],
+    )
+    parts = sfit.feature_significance(
+        model, X, y, test="permutation", reference=0.0, by="class", random_state=0
+    )
+    [rare] = parts[1].tests
+    assert (rare.n, rare.ci_low, rare.ci_high) == (1, -np.inf, np.inf)
+    assert rare.p_resolution == 1 / 300
+    again = sfit.SFITResult.from_json(parts[1].to_json())
+    assert again == parts[1]
+    assert "[-inf, inf]" in again.summary()
 
 
 def test_a_loss_that_fails_on_other_pairs_only():

@@ -438,14 +438,18 @@ def _rematched(settings: Settings) -> str:
 
 
 def resolution(results: Sequence[SFITResult]) -> str:
-    """The smallest p-values that the permutations can give; empty if there is no such limit."""
-    values = {
+    """The smallest p-values that the permutations can give; empty if there is no such limit.
+
+    They differ between orders, and between features with few distinct values.
+    """
+    values = sorted(
         test.p_resolution
         for result in results
         for test in result.tests
         if isinstance(test, PermutationSetTest) and result.settings.n_folds is None
-    }
-    return " or ".join(p_text(value) for value in sorted(values, reverse=True))
+    )
+    texts = list(dict.fromkeys(map(p_text, values)))
+    return " or ".join(reversed(texts)) if len(texts) < 3 else f"{texts[0]} to {texts[-1]}"
 
 
 PERMUTATION = Words(

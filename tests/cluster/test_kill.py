@@ -25,7 +25,8 @@ def model(rows):
 
 print("ready", flush=True)
 result = sfit.feature_significance(
-    model, sys.argv[1], "y", features=["a", "b", "c"], max_order=2, test=sys.argv[3],
+    model, sys.argv[1], "y", features=["a", "b", "c"], max_order=2, test=sys.argv[3].split()[0],
+    clusters="who" if sys.argv[3].endswith("clusters") else None,
     n_jobs=2, checkpoint=sys.argv[2], checkpoint_key="1", random_state=0,
 )
 print(result.to_json().split('"run"')[0], flush=True)
@@ -40,6 +41,7 @@ def folder(tmp_path_factory):
     for number in range(3):
         rows = pd.DataFrame(rng.normal(size=(3_000, 3)), columns=list("abc"))
         rows["y"] = rows.a + rows.b * rows.c + rng.normal(size=3_000)
+        rows["who"] = rng.integers(0, 100, size=3_000)
         rows.to_parquet(folder / f"{number}.parquet", row_group_size=700)
     return folder
 
@@ -61,7 +63,9 @@ def finish(folder, file, test):
     return out
 
 
-@pytest.fixture(scope="module", params=["sign", "permutation"])
+@pytest.fixture(
+    scope="module", params=["sign", "permutation", "sign of clusters", "permutation of clusters"]
+)
 def undisturbed(request, folder, tmp_path_factory):
     """A test, what a run that nobody kills prints, and how long it works."""
     started = time.perf_counter()

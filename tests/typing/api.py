@@ -91,6 +91,9 @@ def refits(estimator: Any) -> sfit.SFITResult:
     X, y = sfit.simulate.correlated(2_000, random_state=0)
     selector = sfit.SFITSelector(estimator, max_order=2).fit(X, y)
     assert_type(selector, sfit.SFITSelector)
+    few = sfit.cross_significance(estimator, X, y, n_folds=3, test="sign", beta=0.01)
+    assert_type(few, sfit.SFITResult)
+    assert_type(few.folds, pd.DataFrame)
     return sfit.loco_significance(estimator, X[:1_000], y[:1_000], X[1_000:], y[1_000:])
 
 
