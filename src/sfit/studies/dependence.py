@@ -142,7 +142,7 @@ def _orders_found(log: JobLog, settings: Settings) -> dict[str, Cell]:
     seeds = [[settings.seed, 3, repeat] for repeat in repeats]
     answers = log.run([Job(f"effects, {s[-1]}", orders.found, (n, s)) for s in seeds], n_jobs=1)
     return {
-        " x ".join(term): Cell(len(repeats), n, "exact", _rates(answers, place))
+        " ".join(term): Cell(len(repeats), n, "exact", _rates(answers, place))
         for place, term in enumerate(orders.TRUE)
     }
 
