@@ -232,6 +232,7 @@ MAY_IMPORT = {
 }
 CALLS = (
     "_feature_significance",
+    "_design",
     "_beta",
     "_cross",
     "_folds",
