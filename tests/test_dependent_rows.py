@@ -191,6 +191,40 @@ def test_clusters_and_classes(problem, n_classes, data):
     agrees(result.tests[0], cluster_test(y, table, labels, loss="log_loss", statistic="auto"))
 
 
+@many
+@given(problem=clustered(EQUAL), loss=st.sampled_from(["log_loss", "brier"]), data=st.data())
+def test_clusters_by_class(problem, loss, data):
+    """All clusters change places, for every class; only outcomes of the class are added up."""
+    y, _, labels = problem
+    n = len(y)
+    y = np.array(data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
+    if len(set(y.tolist())) < 2:
+        return
+    share = np.array(data.draw(st.lists(st.integers(1, 15), min_size=n, max_size=n))) / 16
+    table = np.column_stack([1 - share, share])
+    result = answer(
+        [table], [0.4, 0.6], y, loss=loss, statistic="loss", clusters=labels, by="class"
+    )
+    drawn = Clusters(pd.factorize(np.asarray(labels))[0], B + 1, KEY)
+    groups = [[list(map(int, rows)) for rows in members] for members in drawn._chosen]
+    met = (np.concatenate(list(group.rematchings.outcomes())) for group in drawn._groups)
+    all_ways = list(zip(*met, strict=True))
+    matrix = permutation.loss_matrix(loss, y, table)
+    for label, part in result.items():
+        of_class = {row for row in range(n) if y[row] == label}
+        observed, *copies = [slow.total_loss(matrix, groups, ways, of_class) for ways in all_ways]
+        floor = slow.smallest_p([a == label for a in y], list(map(tuple, table)), groups)
+        [test] = part.tests
+        if np.isnan(test.z) and test.p_value == 1:
+            assert np.ptp(copies) == pytest.approx(0, abs=1e-9)
+            continue
+        p = max(permutation.p_value(observed, copies, 1e-11 * max(1.0, abs(observed))), floor)
+        assert test.p_value == pytest.approx(p, rel=1e-12)
+        assert test.rise == pytest.approx(
+            permutation.class_rise(matrix, y.tolist(), label), rel=1e-9, abs=1e-10
+        )
+
+
 def test_many_clusters_are_shifted(monkeypatch):
     """Groups of many clusters are shuffled, cut into blocks and shifted by Fourier transforms."""
     monkeypatch.setattr("sfit._exchange.FREE_ROWS", 3)

@@ -207,8 +207,8 @@ def test_strata_agree_with_the_slow_test(problem, loss, statistic, tile, shifted
 
 @settings(many, max_examples=10)
 @given(problem=stratified(), statistic=st.sampled_from(["auto", "loss"]))
-def test_strata_agree_by_part_and_class(problem, statistic):
-    """Rows of a part stay within it; for the classes, all rows of a stratum are re-matched."""
+def test_strata_agree_by_part(problem, statistic):
+    """Rows of a part are re-matched only within it."""
     z, y, tables = problem
     rows = rows_of(tables, z, y).assign(part=np.arange(len(y)) % 2)
     results = answer(
@@ -416,6 +416,50 @@ def test_blocks_agree_with_the_slow_test(problem, loss, tile, parts):
         for test, of_table in zip(result.tests, matrices, strict=True):
             assert test.n_fixed == n_fixed
             agrees_in_blocks(test, of_table, ways)
+
+
+def test_blocks_by_class_agree():
+    """All rows move, whatever their class; only the losses of the class count."""
+    rng = np.random.default_rng(3)
+    n = 60
+    z, y = rng.normal(size=n), rng.integers(0, 2, n)
+    tables = rng.integers(-3, 4, (2, n)) / 16
+
+    def at(j, x, z):
+        q = 0.5 + tables[j][int(x) - 1] * (1 + np.tanh(z) / 2) + np.tanh(z) / 8
+        return np.array([1 - q, q])
+
+    def model(X):
+        answers = []
+        for row in np.asarray(X, dtype=float):
+            shown, q = np.flatnonzero(row[:-1]), 0.5 + np.tanh(row[-1]) / 8
+            own = at(shown[0], row[shown[0]], row[-1]) if len(shown) else np.array([1 - q, q])
+            answers.append(own)
+        return np.array(answers)
+
+    view = sfit.models.function_model(model, task="classification", classes=[0, 1])
+    rows = rows_of(tables, z, y)
+    results = answer(view, rows, loss="brier", statistic="auto", by="class")
+    [order] = sorted_tiles(z, None, np.zeros(n))
+    large, cut, stay = slow.blocks([z[row] for row in order])
+    assert (large, stay) == ([], 0)
+    groups = [[order[k] for k in group] for group in cut]
+    draws = np.random.default_rng([SEED, 0, 0, n, 1, 0])
+    shifts = draws.integers(0, [len(group) for group in groups], size=(256, len(groups)))[: B + 1]
+    shifts[0] = 0
+    for k, result in results.items():
+        for j, test in enumerate(result.tests):
+            sums = np.zeros(B + 1)
+            for group, of_block in zip(groups, shifts.T, strict=True):
+                matrix = slow.moved_matrix(
+                    "brier", y[group], np.array(group) + 1, z[group], lambda x, z, j=j: at(j, x, z)
+                )
+                ways = slow.cyclic_shifts(len(group))
+                labels = y[group].tolist()
+                sums += [slow.class_total(matrix, labels, k, ways[shift]) for shift in of_block]
+            observed, *copies = sums.tolist()
+            assert test.p_value == slow.p_value(observed, copies, 1e-11)
+            assert test.guarantee == "approximate"
 
 
 @pytest.mark.parametrize("by", [None, "part"])

@@ -16,9 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sfit._arguments import warn_of_order
+from sfit._array import Array
 from sfit._binomial import too_few_units
 from sfit._contrast import Contrast, Question, Reveal
 from sfit._measure import measure
@@ -31,7 +31,6 @@ from sfit._sign_test import SignStatistic, SignTest
 from sfit.exceptions import BetaError, DataError, ModelError
 from sfit.sample import Sample, prepare
 
-Array = npt.NDArray[Any]
 RandomModel = Callable[[np.random.Generator], Any]
 
 N_MODELS = 20

@@ -7,13 +7,12 @@ change. Their sums over many re-matchings cost a matrix product or a Fourier tra
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import xlogy
 
-Array = npt.NDArray[Any]
+from sfit._array import Array
 
 
 class Products(NamedTuple):

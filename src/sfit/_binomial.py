@@ -12,10 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import binom, norm
-
-Array = npt.NDArray[Any]
 
 INTERVALS = ("exact", "asymptotic")
 

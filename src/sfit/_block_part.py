@@ -13,15 +13,13 @@ from math import fsum, log
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._effects import EffectTally
 from sfit._losses import Loss
 from sfit._permutations import DRAWN_TOGETHER
 from sfit._rise import RiseSums, loss_of_any_pair
 from sfit._tile_part import PermutationTally, no_rows
-
-Array = npt.NDArray[Any]
 
 BLOCK = 4
 """Rows of a block, and shifts of its rows."""

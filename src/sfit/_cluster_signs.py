@@ -12,9 +12,9 @@ from itertools import count
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sfit import _packed
+from sfit._array import Array
 from sfit._contrast import Losses, Question
 from sfit._diagnostics import diagnose, few_clusters
 from sfit._effects import EffectTally, describe
@@ -23,8 +23,6 @@ from sfit._effects import merge as merge_effects
 from sfit._set_tests import AnySetTest, GateTest
 from sfit._sign_test import SignEvidence, SignStatistic
 from sfit._statistic import Scored
-
-Array = npt.NDArray[Any]
 
 
 class ClusterTally(NamedTuple):

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from sfit._array import Array
+
 Term = frozenset[int]
 """Indices of features, never of columns."""
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._multiplicity import Correction
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest, SetTest, sign_tests
-
-Array = npt.NDArray[Any]
 
 FAR = 0.1
 """A base this share of the way from the mean prediction to an extreme is far from it."""

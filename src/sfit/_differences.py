@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._contrast import Contrast, Losses, same_prediction
 from sfit._diagnostics import base_is_far
 from sfit._losses import Loss
 from sfit.restrict import Plan, Precision, Prediction, SidePredictions
 from sfit.rows import Rows, Tile
-
-Array = npt.NDArray[Any]
-
 
 SPREAD_ROWS = 16_384
 """Rows whose values become the knots of tables, if there is more than one tile."""

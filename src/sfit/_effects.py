@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import fsum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._contrast import Effects, Losses
 from sfit._select import total
-
-Array = npt.NDArray[Any]
 
 DIGITS = 10
 """Significant digits of a mean loss: the last ones depend on the order of summation."""

@@ -10,15 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._blas import blas_threads
 from sfit._permutations import DRAWN_TOGETHER, FREE_ROWS, ProductSums, Rematchings
-
-Array = npt.NDArray[Any]
 
 ROUNDING = 1e-24
 """Squared products below this share of the product of squares are rounding, not spread."""

@@ -10,18 +10,13 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
-from sfit._cluster_signs import ClusterSigns
-from sfit._contrast import Question
+from sfit._design import answer_questions, design_of, statistic_of
 from sfit._diagnostics import correlated, unreachable
-from sfit._differences import Evaluation
-from sfit._features import positions_of
-from sfit._gathered import GatheredStatistic, check_gathered
 from sfit._given import Conditions, not_tested
-from sfit._measure import measure
 from sfit._partitioned import PartitionedResult
-from sfit._partners import Checked, Partners, check_partners, find_partners
+from sfit._partners import Partners, check_partners
 from sfit._permutation_test import PermutationStatistic, PermutationTest
-from sfit._procedure import Design, Outcome, follow, nothing_to_test
+from sfit._procedure import Design, Outcome, follow
 from sfit._request import Request
 from sfit._result import BetaChoice, Settings, SFITResult
 from sfit._resume import opened_for
@@ -286,106 +281,6 @@ def feature_significance(
         return results[0]
     label = by if isinstance(by, str) else "part"
     return PartitionedResult(tuple(zip(sample.rows.parts, results, strict=True)), label)
-
-
-def answer_questions(
-    evaluation: Evaluation,
-    statistic: Any,
-    conditions: Conditions,
-    session: Session,
-    questions: Sequence[Question],
-    label: str,
-) -> list[Any]:
-    """Evidence for all questions; those over a continuous feature need rows sorted by it."""
-    by_column: dict[int | None, list[int]] = {}
-    for number, question in enumerate(questions):
-        by_column.setdefault(conditions.sorted_by(question.contrast), []).append(number)
-    evidence: dict[int, Any] = {}
-    for column, numbers in by_column.items():
-        some = [questions[number] for number in numbers]
-        if column is None:
-            answers = measure(evaluation, some, label, statistic=statistic, session=session)
-        else:
-            rows = conditions.block_rows(column, statistic.seed, statistic.by_class)
-            in_blocks = statistic.in_blocks(conditions.closeness(some, column))
-            moved, stage = evaluation.of_rows(rows), f"{label}, sorted by column {column}"
-            answers = measure(moved, some, stage, statistic=in_blocks, session=session)
-        evidence |= dict(zip(numbers, answers, strict=True))
-    return [evidence[number] for number in range(len(questions))]
-
-
-def statistic_of(request: Request, sample: Sample) -> Any:
-    """The statistic for the level and the loss of this run; it may still need a seed."""
-    if isinstance(request.test, SignTest):
-        if request.clusters is None:
-            return request.test.at(request.alpha)
-        test, n_clusters = request.test, sample.rows.n_clusters
-        return ClusterSigns(request.alpha, test.interval, test.ties, n_clusters=n_clusters)
-    y, rows = sample.rows.first.y, sample.rows
-    by_class = isinstance(request.by, str) and request.by == "class"
-    options: dict[str, Any] = {
-        "alpha": request.alpha,
-        "test": request.test,
-        "loss": sample.loss,
-        "n_classes": 0 if sample.view.classes is None else len(sample.view.classes),
-        "n_outputs": 1 if y.ndim == 1 else y.shape[1],
-        "n_rows": len(rows),
-        "by_class": by_class,
-        "guarantee": "exact" if sample.features.origin == "given" else "asymptotic",
-    }
-    if not request.dependent:
-        return PermutationStatistic(**options)
-    check_gathered(len(rows) if by_class else max(rows.sizes()))
-    return GatheredStatistic(**options, clustered=request.clusters is not None)
-
-
-def design_of(
-    request: Request, sample: Sample, candidates: Checked, conditions: Conditions
-) -> Design:
-    """The design for every part of the rows; betas may still have to be chosen."""
-    features = sample.features
-    if request.given_rest and "rest" in features.names:
-        raise ArgumentError(
-            "given='rest' means all the other features, but one feature is itself named 'rest': "
-            "pass given=['rest'] to name that feature, or rename it."
-        )
-    given = [] if request.given_rest else positions_of(request.given, features.names, "given")
-    if len(given) == len(features.names):
-        raise ArgumentError("given names every feature: none is left to test.")
-    conditional: dict[str, Any] = {}
-    if isinstance(request.test, PermutationTest):
-        reason = conditions.refusal_of(frozenset(given))
-        if reason is not None:
-            name = "given" if given else "always_on"
-            raise ArgumentError(
-                f"{name}={getattr(request, name)!r} cannot be combined with test='permutation': "
-                f"{reason}"
-            )
-        conditional["refusals"] = conditions.refusals
-    tested = features.everything - set(given)
-    # Order 1 needs no partners, and their lists hold p x p numbers.
-    partners = {}
-    if request.max_order > 1:
-        structure = sample.view.structure
-        partners = find_partners(candidates, request.n_partners, features, structure, tested)
-    design = Design(
-        features=features,
-        statistic=statistic_of(request, sample),
-        given=frozenset(given),
-        rest=request.given_rest,
-        betas=request.betas or (),
-        max_order=request.max_order,
-        correction=request.correction,
-        partners=partners,
-        exhaustive=request.exhaustive,
-        strict=request.strict,
-        **conditional,
-        alpha_by_order=request.alphas,
-    )
-    refused = nothing_to_test(design)
-    if refused is not None:
-        raise ArgumentError(f"given={request.given!r}: no feature can be tested: {refused}")
-    return design
 
 
 def validation_of(request: Request, sample: Sample, model: Any) -> Sample | None:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from sfit._arguments import is_iterable, shown
@@ -16,8 +15,6 @@ from sfit._contrast import Term
 from sfit.exceptions import ArgumentError
 from sfit.rows import Table, column_of, column_values, identity, is_one_value
 from sfit.rows._survey import is_one_number
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

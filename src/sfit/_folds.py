@@ -12,11 +12,11 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from joblib import parallel_config
 from sklearn.base import clone
 
+from sfit._array import Array
 from sfit._average import Average
 from sfit._chain import Chained, ChainedPermutation, ChainedSign
 from sfit._checkpoint import Checkpoint
@@ -33,8 +33,6 @@ from sfit.exceptions import DataError, ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.rows import Table, column_names, hash_table, take_rows, to_native
 from sfit.sample import Sample, prepare
-
-Array = npt.NDArray[Any]
 
 STREAM = 3
 """Separates the draws of a chain from other uses of the seed."""

@@ -13,10 +13,10 @@ from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from sfit import _packed
+from sfit._array import Array
 from sfit._contrast import Question
 from sfit._diagnostics import few_clusters
 from sfit._effects import EffectTally, describe
@@ -28,8 +28,6 @@ from sfit._set_tests import AnySetTest, GateTest
 from sfit._statistic import Scored
 from sfit._tile_part import PermutationTally, TilePart
 from sfit.exceptions import ArgumentError, DataError
-
-Array = npt.NDArray[Any]
 
 GATHERED_ROWS = 1 << 22
 """More rows of one part than this are not gathered."""

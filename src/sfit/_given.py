@@ -14,16 +14,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 
+from sfit._array import Array
 from sfit._contrast import Contrast, Question, Term
 from sfit._features import Features
 from sfit.rows import HeldRows, Rows, column_numbers, column_of, every_tile, strata_of
 from sfit.rows._blocks import BlockRows, held_rows
 from sfit.rows._distinct import value_codes
-
-Array = npt.NDArray[Any]
 
 MOST_STRATA = 20
 """Largest number of distinct combinations of discrete features."""

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy.typing as npt
 from joblib import delayed, effective_n_jobs, parallel_config
 
 from sfit._arguments import warn_of_order
+from sfit._array import Array
 from sfit._contrast import Contrast, Question, Refit, Reveal
 from sfit._features import group_columns
 from sfit._measure import measure
@@ -43,8 +43,6 @@ from sfit._workers import share, workers
 from sfit.exceptions import ArgumentError
 from sfit.restrict import Computed, Restricted, SidePredictions
 from sfit.sample import Sample, prepare
-
-Array = npt.NDArray[Any]
 
 
 def loco_significance(

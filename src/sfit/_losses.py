@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import xlogy
 
+from sfit._array import Array
 from sfit.exceptions import ArgumentError, DataError
 from sfit.rows import plain_array
-
-Array = npt.NDArray[Any]
 
 
 def absolute_error(y: Array, prediction: Array) -> Array:

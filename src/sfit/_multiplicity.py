@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import false_discovery_control
 
-Array = npt.NDArray[Any]
+from sfit._array import Array
 
 CORRECTIONS = (None, "fdr_by", "fdr_bh", "holm", "bonferroni")
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from sfit._array import Array
 
 
 def pack(integers: Sequence[Any], floats: Sequence[Any]) -> bytes:

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._contrast import Term
 from sfit._features import Features, positions_of
 from sfit.exceptions import ArgumentError
 from sfit.models import Dense, Trees
 
-Array = npt.NDArray[Any]
 CHOICES = ("auto", "all")
 CandidatesOf = Callable[[str], Sequence[str]]
 """The user's ``feature -> candidates``."""

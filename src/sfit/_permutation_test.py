@@ -13,11 +13,11 @@ from math import ceil, exp
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from sfit import _packed
 from sfit._arguments import check_choice, check_whole
+from sfit._array import Array
 from sfit._block_part import BlockPart
 from sfit._contrast import Contrast, Evidence, Question, Term
 from sfit._diagnostics import small_strata
@@ -31,8 +31,6 @@ from sfit._statistic import Scored
 from sfit._tile_part import N_MOMENTS, PermutationTally, TilePart, add_tallies
 from sfit._tile_strata import TileStrata
 from sfit.exceptions import ArgumentError
-
-Array = npt.NDArray[Any]
 
 STATISTICS = ("auto", "loss")
 

@@ -11,16 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import lgamma, log
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.fft import irfft, rfft
 from scipy.special import gammaln
 
+from sfit._array import Array
 from sfit._blas import blas_threads
-
-Array = npt.NDArray[Any]
 
 FREE_ROWS = 2_048
 """Up to this many rows are permuted freely; more are shifted within blocks."""

@@ -8,19 +8,16 @@ because rounding must not make a run fail.
 from __future__ import annotations
 
 from io import BytesIO
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Reveal, same_prediction
 from sfit.exceptions import CheckpointError, ModelError
 from sfit.restrict import Computed, SidePredictions, rounding_noise
 from sfit.rows import Tile, take_rows
 from sfit.sample import Sample
-
-Array = npt.NDArray[Any]
 
 WHOLE_ROWS = MASKED_ROWS = 128
 """Number of rows predicted unmasked, and number predicted with one feature revealed."""

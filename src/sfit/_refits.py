@@ -11,9 +11,9 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
+from sfit._array import Array
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Reveal
 from sfit._features import positions_in, positions_of
@@ -35,8 +35,6 @@ from sfit.rows import (
 )
 from sfit.rows._stored import open_store
 from sfit.sample import Sample, prepare
-
-Array = npt.NDArray[Any]
 
 ALL_FEATURES = -1
 """Key of the model fitted on all features, in a checkpoint."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -71,8 +71,8 @@ def argument(check: Callable[[Any, str], Any] | None = None, *, identity: bool =
 
 def check_test(value: Any, argument: str) -> SignTest | PermutationTest:
     """A test object, or the one with this name."""
-    if isinstance(value, SignTest | PermutationTest):
-        return value
+    if isinstance(value, tuple(TESTS.values())):
+        return cast(SignTest | PermutationTest, value)
     if isinstance(value, str) and value in TESTS:
         return TESTS[value]()
     raise ArgumentError(

@@ -7,17 +7,15 @@ the mean of L_aa. It is zero if predictions and outcomes are independent.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import t as student
 
+from sfit._array import Array
 from sfit._bilinear import PRODUCTS
 from sfit._losses import Loss
 from sfit.exceptions import DataError
-
-Array = npt.NDArray[Any]
 
 SAMPLED_SHIFTS = 64
 """Shifts that estimate the rise of a loss without a closed form."""

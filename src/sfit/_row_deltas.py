@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sfit._arguments import check_unit
+from sfit._array import Array
 from sfit._contrast import Reveal, delta, relative_improvement
 from sfit._differences import Base
 from sfit._features import positions_of
 from sfit.models import ModelView
 from sfit.rows import Table, as_table, column_names, column_numbers, column_values, every_tile
 from sfit.sample import Sample, prepare
-
-Array = npt.NDArray[Any]
 
 
 def deltas_by_value(

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy.typing as npt
-
+from sfit._array import Array
 from sfit._contrast import Contrast, Losses, Question
 from sfit._set_tests import AnySetTest, GateTest
-
-Array = npt.NDArray[Any]
 
 
 class Predicted(Protocol):

@@ -9,17 +9,14 @@ from math import fsum
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 
+from sfit._array import Array
 from sfit._bilinear import PRODUCTS, columns, indicators, log_probabilities
 from sfit._effects import EffectTally
 from sfit._losses import Loss
 from sfit._permutations import TERMS_TOGETHER, ProductSums, Rematchings
 from sfit._rise import NO_RISE, Rise, loss_of_any_pair, rise, rise_sums
-
-Array = npt.NDArray[Any]
-
 
 N_MOMENTS = 6
 """Numbers that a tally holds per tile and stratum, beside its sums."""

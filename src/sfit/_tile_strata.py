@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._block_part import BlockPart
 from sfit._effects import EffectTally, describe
 from sfit._statistic import Scored
 from sfit._tile_part import PermutationTally, TilePart, add_tallies, no_rows
 from sfit.exceptions import DataError
-
-Array = npt.NDArray[Any]
 
 Piece = tuple[PermutationTally, list[Array] | None]
 

@@ -19,16 +19,14 @@ from pickle import loads
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, cpu_count, effective_n_jobs
 from joblib.externals.loky.backend.reduction import dumps
 from joblib.parallel import get_active_backend
 
+from sfit._array import Array
 from sfit._blas import blas_threads
 from sfit._differences import Evaluation
 from sfit.restrict import Computed
-
-Array = npt.NDArray[Any]
 
 _DIGEST = 16
 

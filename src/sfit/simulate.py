@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from sfit._arguments import as_number, check_at_least_zero, check_whole, shown
+from sfit._array import Array
 from sfit.exceptions import ArgumentError, DataError
-
-Array = npt.NDArray[Any]
 
 __all__ = ["correlated", "interactions", "interactions_mean"]
 

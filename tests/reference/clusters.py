@@ -79,12 +79,21 @@ def groups_by_size(clusters: Sequence[Hashable]) -> list[Group]:
     return [by_size[size] for size in sorted(by_size)]
 
 
-def total_loss(matrix: permutation.Matrix, groups: list[Group], ways: list[Arrangement]) -> float:
-    """T: the losses that meet when whole clusters change places."""
+def total_loss(
+    matrix: permutation.Matrix,
+    groups: list[Group],
+    ways: list[Arrangement],
+    counted: set[int] | None = None,
+) -> float:
+    """T: the losses that meet when whole clusters change places.
+
+    Only outcomes of the rows ``counted`` are added up, if they are named: those of one class.
+    """
     met = []
     for group, way in zip(groups, ways, strict=True):
         for cluster, other in zip(group, way, strict=True):
-            met += [matrix[a][b] for a, b in zip(group[other], cluster, strict=True)]
+            pairs = zip(group[other], cluster, strict=True)
+            met += [matrix[a][b] for a, b in pairs if counted is None or a in counted]
     return math.fsum(met)
 
 

@@ -14,10 +14,11 @@ import catboost
 import numpy as np
 import pandas as pd
 
+from sfit._array import Array
 from sfit.exceptions import ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of, functions_in
 from sfit.models._trees import Tree, join
-from sfit.models._view import Array, ModelView, Trees
+from sfit.models._view import ModelView, Trees
 from sfit.rows import as_table, is_frame
 
 _LEAVES = re.compile(r'"leaf_(values|weights)":\s*\[[^]]*]')

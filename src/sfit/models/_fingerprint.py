@@ -19,11 +19,9 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit.models._installed import found_by_name, patched_method, source_of
-
-Array = npt.NDArray[Any]
 
 PLAIN = (type(None), type(Ellipsis), bool, int, float, complex, str)
 """Types whose repr determines the value."""

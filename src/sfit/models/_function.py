@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from sfit._arguments import check_choice
+from sfit._array import Array
 from sfit.exceptions import ArgumentError
 from sfit.models._fingerprint import Unseen
-from sfit.models._view import Array, ModelView, Task, by_class
+from sfit.models._view import ModelView, Task, by_class
 from sfit.rows import plain_array
 
 

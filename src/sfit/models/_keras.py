@@ -10,6 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from sfit._array import Array
 from sfit.exceptions import ModelError
 from sfit.models._fingerprint import FUNCTIONS, Unseen, fingerprint_of
 from sfit.models._network import (
@@ -22,7 +23,7 @@ from sfit.models._network import (
     in_batches,
     task_of,
 )
-from sfit.models._view import Array, Dense, ModelView
+from sfit.models._view import Dense, ModelView
 
 layers = keras.layers
 REMEDY = (

@@ -13,9 +13,10 @@ import pandas as pd
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
+from sfit._array import Array
 from sfit.exceptions import ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of, functions_in
-from sfit.models._view import Array, ModelView, Trees, by_class
+from sfit.models._view import ModelView, Trees, by_class
 
 _BINARY = {"binary"}
 _MULTICLASS = {"multiclass", "multiclassova"}

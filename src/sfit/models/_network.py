@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from sfit._array import Array
 from sfit._losses import LOSSES
 from sfit.exceptions import ModelError
-from sfit.models._view import Array, Dense, Task, by_class
+from sfit.models._view import Dense, Task, by_class
 
 BATCH_ROWS = 16_384
 """Rows per forward pass: fixed, so a prediction does not depend on the machine's memory."""

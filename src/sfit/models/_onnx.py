@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from sfit._array import Array
 from sfit.exceptions import MissingDependencyError, ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.models._network import in_batches, task_of
-from sfit.models._view import Array, Dense, ModelView
+from sfit.models._view import Dense, ModelView
 
 REMEDY = (
     "Turn the output into probabilities in a function rows -> probabilities, and pass "

@@ -11,9 +11,10 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from sfit._array import Array
 from sfit.exceptions import ModelError
 from sfit.models._network import Layer, Output, Rescale, Step, batch_norm, dense, glorot
-from sfit.models._view import Array, Dense
+from sfit.models._view import Dense
 
 FLOATS = {onnx.TensorProto.FLOAT: np.float32, onnx.TensorProto.DOUBLE: np.float64}
 FUNCTION = "Pass a function rows -> predictions instead, see sfit.models.function_model."

@@ -17,10 +17,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from sfit._array import Array
 from sfit.exceptions import ModelError
 from sfit.models import _sklearn_dense, _sklearn_trees
 from sfit.models._fingerprint import Unseen, fingerprint_of
-from sfit.models._view import Array, Dense, ModelView, Trees
+from sfit.models._view import Dense, ModelView, Trees
 from sfit.rows import as_table, is_frame, plain_array
 
 SHARED_ROWS = 1_024

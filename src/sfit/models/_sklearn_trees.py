@@ -16,8 +16,9 @@ from sklearn.ensemble._gb import BaseGradientBoosting
 from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistGradientBoosting
 from sklearn.tree import BaseDecisionTree
 
+from sfit._array import Array
 from sfit.models._trees import Tree, join
-from sfit.models._view import Array, Trees
+from sfit.models._view import Trees
 
 
 def structure(model: Any) -> Trees | None:

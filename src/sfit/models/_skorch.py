@@ -13,11 +13,12 @@ import torch
 from skorch import NeuralNet, NeuralNetBinaryClassifier, NeuralNetClassifier, NeuralNetRegressor
 from torch import nn
 
+from sfit._array import Array
 from sfit.exceptions import ModelError
 from sfit.models._function import FunctionView
 from sfit.models._network import task_of
 from sfit.models._torch import TorchView, as_tensor, in_evaluation, needs_threads
-from sfit.models._view import Array, Dense, ModelView, Task
+from sfit.models._view import Dense, ModelView, Task
 
 REMEDY = (
     "Let predict_proba of the net return probabilities: see its criterion and predict_nonlinearity."

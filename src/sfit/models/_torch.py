@@ -17,6 +17,7 @@ from torch.nn.modules.module import _global_forward_hooks, _global_forward_pre_h
 from torch.nn.parameter import is_lazy
 
 from sfit._arguments import check_choice
+from sfit._array import Array
 from sfit.exceptions import ArgumentError, ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.models._network import (
@@ -29,7 +30,7 @@ from sfit.models._network import (
     in_batches,
     task_of,
 )
-from sfit.models._view import Array, Dense, ModelView
+from sfit.models._view import Dense, ModelView
 
 REMEDY = (
     'Declare what the module returns with sfit.models.torch_model(module, output="logits"), or '

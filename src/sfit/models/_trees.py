@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sfit.models._view import Array, Trees
+from sfit._array import Array
+from sfit.models._view import Trees
 
 
 class Tree(NamedTuple):

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit.exceptions import ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of
 from sfit.rows import as_numeric, as_table, is_frame
 
-Array = npt.NDArray[Any]
 Task = Literal["regression", "classification"]
 
 

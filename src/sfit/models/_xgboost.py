@@ -13,10 +13,11 @@ from scipy.special import expit, softmax
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
+from sfit._array import Array
 from sfit.exceptions import ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of, functions_in
 from sfit.models._trees import Tree, join
-from sfit.models._view import Array, ModelView, Trees, by_class
+from sfit.models._view import ModelView, Trees, by_class
 
 _CLASSIFICATION = ("binary:", "multi:")
 Link = Literal["own", "sigmoid", "softmax"]

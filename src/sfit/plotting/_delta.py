@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from sfit._arguments import as_seed, check_level
+from sfit._array import Array
 from sfit._binomial import ranks
 from sfit._row_deltas import deltas_by_value
 from sfit.exceptions import ArgumentError
 from sfit.plotting._style import BLUE, GREY, axes_or_new, explain, name_ticks, plain_frame, short
-
-Array = npt.NDArray[Any]
 
 MOST_POINTS = 2_000
 MOST_BINS = 20

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit, softmax
 
-Array = npt.NDArray[Any]
+from sfit._array import Array
 
 
 def slope_below_zero(activation: str) -> float | None:

@@ -17,8 +17,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit.models import ModelView
@@ -26,8 +26,6 @@ from sfit.restrict._direct import CALL_BYTES, CALL_ROWS, Memory, checked, predic
 from sfit.restrict._lookup import Lookup
 from sfit.restrict._prediction import Prediction, averaged
 from sfit.rows import Table, Tile, column_values, to_native, with_values
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

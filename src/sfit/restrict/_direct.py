@@ -15,8 +15,8 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit.exceptions import ModelError
@@ -32,8 +32,6 @@ from sfit.rows import (
     take_rows,
     to_native,
 )
-
-Array = npt.NDArray[Any]
 
 CALL_BYTES = 256 * 2**20
 """Memory budget for the rows of one call of the model, and for the stored predictions."""

@@ -11,16 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
+from sfit._array import Array
 from sfit.models import Dense
 from sfit.restrict._activations import finish, slope_below_zero
 from sfit.restrict._inputs import as_entered
 from sfit.restrict._prediction import Prediction, averaged
 from sfit.rows import Tile, column_values
-
-Array = npt.NDArray[Any]
 
 ROWS_AT_ONCE = 8_192
 """Rows per block: a whole tile would take too much memory in wide layers."""

@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit.models import Trees
 from sfit.restrict._cells import Grid, at_cells, representatives
 from sfit.restrict._direct import CALL_BYTES
 from sfit.restrict._prediction import Prediction
 from sfit.rows import Tile
-
-Array = npt.NDArray[Any]
 
 ROWS_AT_ONCE = 8_192
 """Rows per block, small enough for the cache."""

@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit.models import Dense
-
-Array = npt.NDArray[Any]
 
 
 def as_entered(values: Array, dtype: np.dtype[Any] | None) -> Array:

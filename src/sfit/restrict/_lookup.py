@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from sfit._array import Array
 
 FEW_EDGES = 4
 """Up to this many edges are compared one by one."""

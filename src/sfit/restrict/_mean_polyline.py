@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sfit._array import Array
 from sfit.models import Dense
 from sfit.restrict._activations import finish
 from sfit.restrict._lookup import make_lookup
 from sfit.restrict._prediction import Constant, Prediction, averaged
 from sfit.restrict._relu import Polyline, make_polylines
 from sfit.rows import Tile
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._contrast import Side
 from sfit.rows import Tile
 
-Array = npt.NDArray[Any]
 Arithmetic = Literal["model", "polyline", "update"]
 
 

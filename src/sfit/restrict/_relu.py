@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._blas import blas_threads
 from sfit.models import Dense
 from sfit.restrict._activations import finish, slope_below_zero
@@ -22,8 +23,6 @@ from sfit.restrict._inputs import as_entered
 from sfit.restrict._lookup import Lookup, make_lookup
 from sfit.restrict._prediction import Constant, Prediction
 from sfit.rows import Tile, column_values
-
-Array = npt.NDArray[Any]
 
 BATCH_VALUES = 1 << 17
 """Values of units at knots that are computed together: 1 MB, which fits the cache."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._contrast import Contrast, Reveal
 from sfit._features import Features
 from sfit.models import Dense, ModelView, Trees
@@ -21,8 +21,6 @@ from sfit.restrict._prediction import Arithmetic, Computed, Restricted
 from sfit.restrict._relu import is_piecewise_linear
 from sfit.restrict._trees import make_cells
 from sfit.rows import is_frame
-
-Array = npt.NDArray[Any]
 
 
 class Route(NamedTuple):

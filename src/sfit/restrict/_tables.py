@@ -10,11 +10,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit.exceptions import ModelError
@@ -31,8 +30,6 @@ from sfit.rows import (
     mixed_rows,
     value_codes,
 )
-
-Array = npt.NDArray[Any]
 
 ONE_COLUMN, TWO_COLUMNS = 64, 16
 """Most values of a column in a table of one column, and of each column in a table of two."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit.models import ModelView, Trees
@@ -24,8 +24,6 @@ from sfit.restrict._lookup import make_lookup
 from sfit.restrict._prediction import Restricted
 from sfit.restrict._tables import table_size
 from sfit.rows import Table, column_values, is_frame, is_number
-
-Array = npt.NDArray[Any]
 
 SIDES_AT_ONCE = 1_024
 """Sides that are walked down the trees together."""

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._contrast import Contrast, Reveal, Side, rounding, same_prediction
 from sfit._features import Features
 from sfit.models import Dense, ModelView
@@ -26,8 +25,6 @@ from sfit.restrict._mean_polyline import MeanOfPolylines
 from sfit.restrict._prediction import Arithmetic, Computed, Restricted
 from sfit.restrict._relu import Polyline
 from sfit.rows import Tile, reveal, take_rows
-
-Array = npt.NDArray[Any]
 
 VERIFIED_ROWS, VERIFIED_CELLS = 16, 32
 """Rows of each side that are compared with the model; of cell tables, only this many sides."""

@@ -13,15 +13,13 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
+from sfit._array import Array
 from sfit.rows._strata import Strata, strata_of
 from sfit.rows._table import Table, column_numbers, is_frame, reveal, take_rows
 from sfit.rows._tiles import HeldRows, Rows, Tile, TileRun, every_tile
-
-Array = npt.NDArray[Any]
 
 BLOCK = 4
 """Rows of a block."""

@@ -14,13 +14,11 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from sfit._array import Array
 from sfit.exceptions import DataError
 from sfit.rows._table import Table, column_values, is_frame, select_columns, take_rows
-
-Array = npt.NDArray[Any]
 
 _FLOATS = frozenset({float, np.float64, np.float32, np.float16})
 _WRITTEN = frozenset(

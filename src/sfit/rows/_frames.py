@@ -10,14 +10,12 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from sfit._array import Array
 from sfit.exceptions import DataError
 from sfit.rows._table import Table, as_table, column_names, select_columns, take_rows
 from sfit.rows._tiles import hash_column, hash_table
-
-Array = npt.NDArray[Any]
 
 MARKED_ROWS = 256
 """Number of rows of a frame that are compared when it is read again."""

@@ -6,13 +6,11 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from sfit._array import Array
 from sfit.exceptions import DataError
 from sfit.rows._distinct import first_of, identity, value_codes
-
-Array = npt.NDArray[Any]
 
 
 class Counts:

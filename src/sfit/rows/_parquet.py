@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit.exceptions import ArgumentError, DataError, MissingDependencyError, SFITError
 from sfit.rows._identity import FileIdentity, Listing, check_footer, check_stamp, identify
 from sfit.rows._table import Table, as_table
-
-Array = npt.NDArray[Any]
 
 BATCH_ROWS = 65_536
 """Largest number of rows that are decoded at a time."""

@@ -16,15 +16,13 @@ from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit.exceptions import ArgumentError, DataError
 from sfit.rows._frames import FrameStore
 from sfit.rows._parquet import open_parquet, parquet_store
 from sfit.rows._table import Table, take_rows
 from sfit.rows._tiles import TILE_ROWS, Tile, TileRun
-
-Array = npt.NDArray[Any]
 
 SHORT_RUN, LONG_RUN = 8, 16
 """A run has 8 to 16 tiles, and starts where few rows are read in vain."""

@@ -7,12 +7,10 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit.rows._distinct import _codes, column_of, first_of
 from sfit.rows._table import Table, column_values, take_rows
-
-Array = npt.NDArray[Any]
 
 
 class Strata(NamedTuple):

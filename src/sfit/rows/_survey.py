@@ -13,9 +13,9 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from sfit._array import Array
 from sfit._binomial import median_ranks
 from sfit._select import Counted, Window, bracket_by_sample, count, merge, order_statistics
 from sfit.exceptions import DataError
@@ -24,7 +24,6 @@ from sfit.rows._modes import Counts
 from sfit.rows._table import Table, as_numeric, column_numbers, column_values, is_frame, take_rows
 from sfit.rows._tiles import TILE_ROWS
 
-Array = npt.NDArray[Any]
 Span = tuple[float, float]
 """Smallest and largest value of a column; NaN if it is not numeric."""
 

@@ -11,14 +11,13 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 from narwhals.exceptions import DuplicateError
 
+from sfit._array import Array
 from sfit.exceptions import ArgumentError, DataError
 
-Array = npt.NDArray[Any]
 Table = Any
 """np.ndarray | scipy.sparse.csc_array | nw.DataFrame"""
 

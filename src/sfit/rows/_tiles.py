@@ -12,14 +12,12 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from sfit._array import Array
 from sfit.rows._distinct import first_of, keys, value_codes
 from sfit.rows._strata import Strata, strata_of
 from sfit.rows._table import Table, is_frame, is_number, take_rows
-
-Array = npt.NDArray[Any]
 
 TILE_ROWS = 65_536
 """The size of a tile. Sums and model calls go tile by tile, so results depend on it."""

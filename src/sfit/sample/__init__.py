@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._average import Average
 from sfit._contrast import Reveal
 from sfit._differences import Evaluation
@@ -53,8 +53,6 @@ from sfit.sample._reference import (
     takes_own_values,
     with_reference,
 )
-
-Array = npt.NDArray[Any]
 
 PROBE_ROWS = 256
 

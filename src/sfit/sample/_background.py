@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit._average import Average
 from sfit._features import positions_in, shorten
 from sfit.exceptions import ArgumentError, DataError
 from sfit.rows import Table, as_table, column_names, select_columns, take_rows, to_native
 from sfit.rows._stored import Store, open_store, raw_tiles
-
-Array = npt.NDArray[Any]
 
 STREAM = 2
 """Separates the draws of background rows from other uses of the seed."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from sfit._array import Array
 from sfit.exceptions import DataError
 from sfit.rows import Table
 from sfit.sample._columns import column_or_vector
-
-Array = npt.NDArray[Any]
 
 
 def cluster_labels(clusters: Any, table: Table) -> Array:

@@ -10,15 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from sfit._array import Array
 from sfit._features import positions_of
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
 from sfit.rows import Table, as_vector, column_names
-
-Array = npt.NDArray[Any]
 
 
 def column_or_vector(values: Any, table: Table, argument: str) -> tuple[Array, int | None]:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import ModelView
 from sfit.rows import (
@@ -44,8 +44,6 @@ from sfit.sample._columns import (
 )
 from sfit.sample._provenance import Provenance, mixes_with
 from sfit.sample._reference import given_rows, holds_any, match_reference, reference_rows
-
-Array = npt.NDArray[Any]
 
 
 class Piece(NamedTuple):

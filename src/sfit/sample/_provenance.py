@@ -16,13 +16,12 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
+from sfit._array import Array
 from sfit.rows import Table, as_table, column_values, is_frame, take_rows, to_native
 
-Array = npt.NDArray[Any]
 Encode = Callable[[Any], Any]
 
 NO_ORIGIN = -1

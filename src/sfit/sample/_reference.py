@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
 from sfit._arguments import as_number, shown
+from sfit._array import Array
 from sfit._average import Average
 from sfit._features import positions_in, positions_of, shorten
 from sfit.exceptions import ArgumentError, DataError
@@ -35,8 +35,6 @@ from sfit.rows import (
 )
 from sfit.rows._survey import centre_of
 from sfit.rows._tiles import TILE_ROWS
-
-Array = npt.NDArray[Any]
 
 Values = Sequence[Any] | Array
 """Values of a column, one for each background row."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 import sfit
+from sfit._array import Array
 from sfit._for_studies import sign_tests
 from sfit.studies import _credit_data as data
 from sfit.studies._networks import Network, train
@@ -19,8 +19,6 @@ from sfit.studies._section3 import INTERCEPT
 
 if TYPE_CHECKING:
     from sfit.studies.credit import Settings
-
-Array = npt.NDArray[Any]
 
 REFERENCES = ("half", "mean")
 """Dummies frozen at 1/2, or every column at its training mean."""

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 
+from sfit._array import Array
 from sfit.exceptions import DataError
 
-Array = npt.NDArray[Any]
 Answer = dict[str, Array]
 """Decisions of each test, one row per repetition and one column per feature."""
 

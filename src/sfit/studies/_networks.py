@@ -15,14 +15,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from sfit._array import Array
 from sfit.exceptions import MissingDependencyError
 
 if TYPE_CHECKING:
     import torch
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,15 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn import datasets
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.neural_network import MLPRegressor
 
+from sfit._array import Array
 from sfit.exceptions import DataError
 from sfit.studies import _credit_data
 from sfit.studies._power_size_tests import Task
 
-Array = npt.NDArray[Any]
 Rng = np.random.Generator
 
 # --- three classes of models on simulated rows --------------------------------------------

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
-Array = npt.NDArray[Any]
+from sfit._array import Array
+
 Rng = np.random.Generator
 Shape = Callable[[Rng, int], Array]
 Outcome = Callable[[Rng, Array, Array], Array]

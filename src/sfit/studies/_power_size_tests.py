@@ -9,14 +9,12 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 import sfit
+from sfit._array import Array
 from sfit._for_studies import adjust
 from sfit.exceptions import BetaError
-
-Array = npt.NDArray[Any]
 
 ALPHA = 0.05
 N_SHUFFLES = 50

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from sfit import simulate
+from sfit._array import Array
 from sfit.studies._networks import Network, Recipe, train
-
-Array = npt.NDArray[Any]
 
 FEATURES = tuple(f"X{j}" for j in range(1, 8))
 INTERCEPT = "intercept"

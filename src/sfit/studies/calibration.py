@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.stats import binom
 
 import sfit
+from sfit._array import Array
 from sfit._for_studies import (
     Contrasts,
     Term,
@@ -26,8 +26,6 @@ from sfit._for_studies import (
 from sfit.simulate import interactions, interactions_mean
 from sfit.studies._calibration_page import CURVE_BETAS, figures, page
 from sfit.studies._networks import Recipe, train
-
-Array = npt.NDArray[Any]
 
 __all__ = ["FAST", "FULL", "TITLE", "Result", "Settings", "figures", "page", "study"]
 

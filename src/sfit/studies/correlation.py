@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sfit import simulate
+from sfit._array import Array
 from sfit._for_studies import critical_count, relative_improvement
 from sfit.studies._page import new_figure, table
-
-Array = npt.NDArray[Any]
 
 TITLE = "Section 1: two correlated features"
 

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import sfit
+from sfit._array import Array
 from sfit._for_studies import p_value, ranks
 from sfit.studies._networks import Network, Recipe, import_torch, train
 from sfit.studies._page import interval, joined, new_figure, spread, table, times
 from sfit.studies._section3 import FEATURES, INTERCEPT, MASKING, Sample, Sizes, draw
-
-Array = npt.NDArray[Any]
 
 TITLE = "Section 3: LOCO, with a refit per feature (Table 2)"
 

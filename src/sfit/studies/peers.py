@@ -11,17 +11,15 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
 from sfit import feature_significance, loco_significance
+from sfit._array import Array
 from sfit.simulate import correlated, interactions
 from sfit.studies._page import new_figure, table, times
-
-Array = npt.NDArray[Any]
 
 TITLE = "Peers: SFIT beside other methods"
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import rankdata
 
+from sfit._array import Array
 from sfit.studies import _power_size_fits as fits
 from sfit.studies._jobs import Job, JobLog
 from sfit.studies._power_size_page import STATISTICS, Found, Rates, Result, figures, page
@@ -24,8 +23,6 @@ from sfit.studies._power_size_settings import (
     Setting,
 )
 from sfit.studies._power_size_tests import FITTED, SIMULATED, Task, Test, available, permutation
-
-Array = npt.NDArray[Any]
 
 __all__ = ["FAST", "FULL", "TITLE", "Result", "Settings", "figures", "page", "study"]
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from sfit._array import Array
 
 
 def check_nodes(left: Array, right: Array, leaf: Array, feature: Array, n_columns: int) -> None:
