@@ -103,7 +103,7 @@ def test_a_constant_outcome_over_a_continuous_feature():
 def test_the_error_names_columns_that_are_always_on(independent):
     X, y = independent
     frame = pd.DataFrame({"a": X[:, 0], "kind": np.arange(300) % 2, "z": X[:, 1]})
-    with pytest.raises(ArgumentError, match=r"given=\['kind'\] and always_on=\('z',\) cannot"):
+    with pytest.raises(ArgumentError, match=r"given=\['kind'\] and always_on=\['z'\] cannot"):
         sfit.feature_significance(
             lambda d: np.asarray(d["a"], float),
             frame,

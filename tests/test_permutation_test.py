@@ -664,3 +664,23 @@ def test_size_under_the_null(monkeypatch):
         )
         rejected += result.table["significant"].sum()
     assert rejected / (4 * n_sets) < 0.05 + 3 * np.sqrt(0.0475 / (4 * n_sets))
+
+
+def test_deciding_again_drops_caveats_that_no_longer_hold():
+    """Too few permutations for the corrected level, but enough without a correction."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    result = sfit.feature_significance(
+        lambda rows: rows[:, 0],
+        X,
+        X[:, 0],
+        test=sfit.PermutationTest(n_permutations=39),
+        reference=0.0,
+        correction="fdr_by",
+        random_state=0,
+    )
+    assert any("no p-value of order 1" in text for text in result.caveats)
+    again = result.at(correction=None)
+    assert not any("no p-value of order 1" in text for text in again.caveats)
+    assert again.selected == ("x0",)
+    assert again.at(correction="fdr_by").caveats == result.caveats

@@ -106,8 +106,10 @@ def design_of(
     if isinstance(request.test, PermutationTest):
         reason = conditions.refusal_of(frozenset(given))
         if reason is not None:
-            revealed = {"given": request.given, "always_on": sample.always_on}
-            named = " and ".join(f"{name}={value!r}" for name, value in revealed.items() if value)
+            causes = [
+                name for name, some in (("given", given), ("always_on", sample.always_on)) if some
+            ]
+            named = " and ".join(f"{name}={getattr(request, name)!r}" for name in causes)
             raise ArgumentError(f"{named} cannot be combined with test='permutation': {reason}")
         conditional["refusals"] = conditions.refusals
     tested = features.everything - set(given)

@@ -350,14 +350,17 @@ class SFITResult(Reported):
             correction=correction,
             planned_alpha=None if alpha == planned else planned,
         )
-        caveats = unreachable(tests, alpha, lambda order: again)
-        added = tuple(text for text in caveats if text not in self.caveats)
+        before = Correction(self.settings.correction)
+        # What was out of reach at the old level may be within reach now.
+        outdated = unreachable(self.tests, self.settings.alpha, lambda order: before)
+        kept = [text for text in self.caveats if text not in outdated]
+        caveats = dict.fromkeys([*kept, *unreachable(tests, alpha, lambda order: again)])
         return replace(
             self,
             tests=tuple(tests),
             gates=gates,
             settings=settings,
-            caveats=(*self.caveats, *added),
+            caveats=tuple(caveats),
         )
 
     def _refuse_other_levels(self, alpha: float, correction: str | None) -> None:
