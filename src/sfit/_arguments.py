@@ -98,7 +98,8 @@ def check_alphas(value: Any, alpha: float, max_order: int) -> tuple[float, ...] 
         return None
     if isinstance(value, str) and value == "auto":
         return tuple(alpha / 2 ** min(order, max_order - 1) for order in range(1, max_order + 1))
-    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray | pd.Series):
+    listed = isinstance(value, Sequence | np.ndarray | pd.Series)
+    if not listed or isinstance(value, str) or (isinstance(value, np.ndarray) and not value.ndim):
         raise ArgumentError(
             "alpha_by_order must be None, 'auto', or one level per order that add up to "
             f"alpha={alpha:g}; got {shown(value)}."
