@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "_bilinear": (),
     "_permutations": ("_blas",),
     "_rise": ("exceptions", "_bilinear", "_losses"),
-    "_block_part": ("_effects", "_losses", "_permutations", "_rise", "_tile_part"),
+    "_block_part": ("_bilinear", "_effects", "_losses", "_permutations", "_rise", "_tile_part"),
     "_tile_strata": ("exceptions", "_block_part", "_effects", "_statistic", "_tile_part"),
     "_given": ("_contrast", "_features", "rows"),
     "_tile_part": (

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfit._array import Array
+from sfit._bilinear import columns
 from sfit._effects import EffectTally
 from sfit._losses import Loss
 from sfit._permutations import DRAWN_TOGETHER
@@ -76,10 +77,19 @@ class BlockPart:
                 sums=sums[None],
                 variance=np.array([variance]),
                 rise=self._rise(losses),
+                moments=self._moments,
                 log_group=fsum(log(length) for length in self.lengths[moves].tolist()),
             ),
             None,
         )
+
+    @cached_property
+    def _moments(self) -> Array:
+        """The spread of the outcome in this tile, which is a stratum without predictions."""
+        y = columns(self.y[self.rows])[:, 0]
+        mean = float(y.mean())
+        _, tile, *_ = self.key
+        return np.array([[len(y), mean, np.square(y - mean).sum(), 0.0, 0.0, -1.0 - tile]])
 
     @cached_property
     def _starts(self) -> Array:

@@ -40,7 +40,7 @@ def answer_questions(
         if column is None:
             answers = measure(evaluation, some, label, statistic=statistic, session=session)
         else:
-            rows = conditions.block_rows(column, statistic.seed, statistic.by_class)
+            rows = conditions.block_rows(column, statistic.seed)
             in_blocks = statistic.in_blocks(conditions.closeness(some, column))
             moved, stage = evaluation.of_rows(rows), f"{label}, sorted by column {column}"
             answers = measure(moved, some, stage, statistic=in_blocks, session=session)
@@ -66,7 +66,6 @@ def _sign_statistic(request: Request, sample: Sample) -> Any:
 
 def _permutation_statistic(request: Request, sample: Sample) -> Any:
     y, rows = sample.rows.first.y, sample.rows
-    by_class = isinstance(request.by, str) and request.by == "class"
     options: dict[str, Any] = {
         "alpha": request.alpha,
         "test": request.test,
@@ -74,12 +73,12 @@ def _permutation_statistic(request: Request, sample: Sample) -> Any:
         "n_classes": 0 if sample.view.classes is None else len(sample.view.classes),
         "n_outputs": 1 if y.ndim == 1 else y.shape[1],
         "n_rows": len(rows),
-        "by_class": by_class,
+        "by_class": request.by_class,
         "guarantee": "exact" if sample.features.origin == "given" else "asymptotic",
     }
     if not request.dependent:
         return PermutationStatistic(**options)
-    check_gathered(len(rows) if by_class else max(rows.sizes()))
+    check_gathered(len(rows) if request.by_class else max(rows.sizes()))
     return GatheredStatistic(**options, clustered=request.clusters is not None)
 
 
@@ -107,11 +106,9 @@ def design_of(
     if isinstance(request.test, PermutationTest):
         reason = conditions.refusal_of(frozenset(given))
         if reason is not None:
-            name = "given" if given else "always_on"
-            raise ArgumentError(
-                f"{name}={getattr(request, name)!r} cannot be combined with test='permutation': "
-                f"{reason}"
-            )
+            revealed = {"given": request.given, "always_on": sample.always_on}
+            named = " and ".join(f"{name}={value!r}" for name, value in revealed.items() if value)
+            raise ArgumentError(f"{named} cannot be combined with test='permutation': {reason}")
         conditional["refusals"] = conditions.refusals
     tested = features.everything - set(given)
     # Order 1 needs no partners, and their lists hold p x p numbers.

@@ -69,7 +69,8 @@ class Evaluation:
     def _spread_rows(self) -> Tile:
         """Rows from all over the data; the first tile alone may hold other values."""
         first, n = self.rows.first, len(self.rows)
-        if len(first) == n:
+        # The number of its rows does not tell: a tile may hold moved copies.
+        if self.rows.tile_runs[-1].tile_range.stop == 1:
             return first
         some = np.linspace(0, n - 1, min(SPREAD_ROWS, len(first))).astype(np.int64)
         return self.rows.undivided().subset(some).first

@@ -254,7 +254,11 @@ def feature_significance(
     sample = prepare(model, X, y, by=by, clusters=clusters, seed=seed, **request.subject)
     candidates = check_partners(partners, sample.features.names)
     conditions = Conditions(
-        sample.features, sample.rows, sample.view.categorical, dependent=request.dependent
+        sample.features,
+        sample.rows,
+        sample.view.categorical,
+        request.by_class,
+        request.dependent,
     )
     design = design_of(request, sample, candidates, conditions)
     validation = validation_of(request, sample, model)

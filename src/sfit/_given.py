@@ -50,6 +50,9 @@ NO_TEST = (
 TOO_CLOSE = 0.95
 """Largest rank correlation of a set with a continuous given feature."""
 
+CORRELATION_ROWS = 30
+"""Fewest rows of a part that show a correlation; two rows always have one of 1."""
+
 BLOCK_CELLS = 2**27
 """Largest number of rows times columns of rows that are sorted by a continuous given feature."""
 
@@ -82,6 +85,8 @@ class Conditions:
     rows: Rows
     categorical: frozenset[int]
     """Columns whose numbers are categories without an order."""
+    by_class: bool = False
+    """Whether the parts are classes: then all rows are re-matched for every part."""
     dependent: bool = False
     """Whether rows depend on each other, within clusters or in time."""
     kinds: dict[tuple[int, ...], Kind] = field(default_factory=dict)
@@ -132,9 +137,9 @@ class Conditions:
         columns = tuple(self.features.shown(contrast.base.visible(self.features.everything)))
         return columns[0] if self.kinds.get(columns) is Kind.CONTINUOUS else None
 
-    def block_rows(self, column: int, seed: int, by_class: bool) -> BlockRows:
+    def block_rows(self, column: int, seed: int) -> BlockRows:
         """The rows sorted by a column, with their moved copies."""
-        return BlockRows(self._held, column, seed, with_parts=not by_class)
+        return BlockRows(self._held, column, seed, with_parts=not self.by_class)
 
     def correlations_of(self, moved: Term, column: int) -> tuple[float, ...]:
         """Largest rank correlation of the features that move with a column, for each part.
@@ -142,10 +147,7 @@ class Conditions:
         A column without an order has the largest correlation that any order gives it.
         """
         if (moved, column) not in self.correlations:
-            rows, given = self._held, self._numbers(column)
-            parts = [np.ones(len(rows), dtype=bool)]
-            if rows.part is not None:
-                parts = [rows.part == number for number in range(len(rows.parts))]
+            rows, given, parts = self._held, self._numbers(column), self._rows_of_parts()
             largest = np.zeros(len(parts))
             for feature in moved:
                 for other in self.features.columns[feature]:
@@ -158,6 +160,16 @@ class Conditions:
                     largest = np.maximum(largest, found)
             self.correlations[moved, column] = tuple(largest.tolist())
         return self.correlations[moved, column]
+
+    def _rows_of_parts(self) -> list[Array]:
+        """The rows that show the correlations of each part: all rows, if its own are too few."""
+        rows = self._held
+        everywhere = np.ones(len(rows), dtype=bool)
+        if rows.part is None:
+            return [everywhere]
+        parts = [rows.part == number for number in range(len(rows.parts))]
+        few = [self.by_class or np.count_nonzero(part) < CORRELATION_ROWS for part in parts]
+        return [everywhere if alone else part for part, alone in zip(parts, few, strict=True)]
 
     def _numbers(self, column: int) -> Any:
         """The values of a column over all rows; None if it is not numeric."""

@@ -332,7 +332,10 @@ class PermutationStatistic:
                 (question.contrast.term, question.part), np.nan
             ),
         }
+        # Moving features changes the losses of blocks even where the outcome is constant.
         varies = seen.variance > 0
+        if self.correlations and self.n_outputs == 1 and described["is_constant"]:
+            varies = np.zeros_like(varies)
         if not varies.any():
             nothing: dict[str, Any] = {"rise": 0.0, "ci_low": 0.0, "ci_high": 0.0, "z": np.nan}
             return PermutationEvidence(

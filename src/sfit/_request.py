@@ -309,6 +309,11 @@ class Request(Subject):
         ]
 
     @property
+    def by_class(self) -> bool:
+        """Whether the parts are the classes."""
+        return isinstance(self.by, str) and self.by == "class"
+
+    @property
     def given_rest(self) -> bool:
         """Whether each feature is tested over all the others."""
         return isinstance(self.given, str) and self.given == "rest"

@@ -168,17 +168,17 @@ def test_tables_travel_instead_of_the_model(client, folder, model, monkeypatch):
     """Cells are all that first order needs: no process unpickles the boosting model."""
     from joblib.externals.loky.backend.reduction import dumps
 
-    from sfit import _payload
+    from sfit import _workers
 
     seen = []
-    light = _payload._light
+    light = _workers._light
 
     def watched(evaluation, sides):
         made = light(evaluation, sides)
         seen.append(b"HistGradientBoosting" in bytes(dumps(made)))
         return made
 
-    monkeypatch.setattr(_payload, "_light", watched)
+    monkeypatch.setattr(_workers, "_light", watched)
     with joblib.parallel_config(backend="dask"):
         sfit.feature_significance(model, folder, "y")
     assert not seen[0]  # order 1

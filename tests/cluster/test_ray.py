@@ -11,7 +11,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 import sfit
-from sfit import _payload
+from sfit import _workers
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'sfit[ray]'")
 pytest.importorskip("pyarrow")
@@ -80,9 +80,9 @@ def test_what_jobs_share_travels_by_reference(cluster, rows):
     """A task carries a few bytes, however large the model."""
     large = np.zeros(10_000_000)
     with joblib.parallel_config(**cluster):
-        payload, _ = _payload.share(large, large)
+        payload, _ = _workers.share(large, large)
     assert len(pickle.dumps(payload)) < 10_000
-    np.testing.assert_array_equal(_payload.open_payload(payload), large)
+    np.testing.assert_array_equal(_workers.open_payload(payload), large)
 
 
 def test_refits_on_ray(cluster, rows):
