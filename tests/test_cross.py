@@ -3,7 +3,6 @@
 import json
 import sqlite3
 import warnings
-from hashlib import blake2b
 
 import numpy as np
 import pandas as pd
@@ -42,10 +41,9 @@ def order_of(seed, n=N):
     return np.random.default_rng([seed, 3]).permutation(n).tolist()
 
 
-def uniform_of(seed, fold, name):
-    """The number that breaks ties."""
-    number = int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
-    return 1 - np.random.default_rng([seed, 3, fold, number]).random()
+def uniform_of(seed, fold):
+    """The number that breaks ties, of all features."""
+    return 1 - np.random.default_rng([seed, 3, fold, 1]).random()
 
 
 def arrangements_of(seed, fold, n, size):
@@ -64,7 +62,7 @@ def assert_permutation(result, estimator, y, folds, seed, columns, scores):
         p_values = []
         for fold, (outcomes, g) in enumerate(tested, start=2):
             ways = arrangements_of(seed, fold, len(outcomes), size)
-            u = uniform_of(seed, fold, name)
+            u = uniform_of(seed, fold)
             p_values.append(slow.fold_p(outcomes, g, ways, u, scores))
         own = result.folds[[term == (name,) for term in result.folds["term"]]]
         assert own["p_value"].tolist() == p_values
@@ -180,7 +178,7 @@ def test_rows_that_do_not_move_are_dropped(n_folds):
 @settings(max_examples=15)
 @given(st.permutations(["a", "b", "c"]), st.integers(0, 3))
 def test_the_order_of_the_features_does_not_matter(names, seed):
-    """Uniform numbers depend on the name of a feature, re-matchings on none."""
+    """Neither uniform numbers nor re-matchings depend on a feature."""
     options = {"n_folds": 3, "test": FEW, "random_state": seed}
     one = sfit.cross_significance(Ridge(), FRAME, Y, **options)
     other = sfit.cross_significance(Ridge(), FRAME[names], Y, **options)
@@ -201,15 +199,23 @@ def test_workers_change_nothing(test):
 
 
 def test_rows_of_any_kind_give_the_same_result():
-    """Arrays, frames, sparse matrices."""
+    """Arrays, sparse matrices, frames with any names."""
     options = {"test": FEW, "random_state": 0}
     one = sfit.cross_significance(Ridge(solver="lsqr"), X, Y, **options)
-    sparse = sfit.cross_significance(Ridge(solver="lsqr"), sp.csr_matrix(X), Y, **options)
-    frame = sfit.cross_significance(
-        Ridge(solver="lsqr"), pd.DataFrame(X, columns=["x0", "x1", "x2"]), Y, **options
-    )
-    for other in (sparse, frame):
+    for rows in (sp.csr_matrix(X), FRAME, FRAME.rename(columns={"a": "b", "b": "a"})):
+        other = sfit.cross_significance(Ridge(solver="lsqr"), rows, Y, **options)
         assert [t.p_value for t in other.tests] == [t.p_value for t in one.tests]
+
+
+def test_uniform_numbers():
+    """Neither 0 nor the draw that seeds the fold's permutations, and another in each fold."""
+    from sfit._folds import fold_seed, uniform
+
+    drawn = [uniform(seed, fold) for seed in range(20) for fold in range(2, 12)]
+    assert all(0 < u <= 1 for u in drawn)
+    assert len(set(drawn)) == len(drawn)
+    assert stats.kstest(drawn, "uniform").pvalue > 1e-3
+    assert abs(uniform(0, 2) - (1 - fold_seed(0, 2) / 2**63)) > 1e-6
 
 
 def test_features_choose_the_columns():
@@ -541,6 +547,39 @@ def test_a_class_that_the_first_model_cannot_know():
     assert all("test='permutation' and shuffle=True" in text for text in refused["sign"])
 
 
+WORDS = np.where(CLASS, "yes", "no").astype(object)
+AT_33 = np.arange(N) == 33
+
+
+@pytest.mark.parametrize("test", ["permutation", "sign"])
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.where(AT_33, None, WORDS), "^y is missing at 1 .*row 33"),
+        (np.where(AT_33, np.nan, CLASS), "^y is missing at 1 .*row 33"),
+        (pd.Series(np.where(AT_33, None, WORDS)), "^y is missing at 1 .*row 33"),
+        (np.where(AT_33, 1, WORDS), "^y must hold labels of one type"),
+        (np.column_stack([CLASS, CLASS]), "^y must hold one label per row"),
+    ],
+    ids=["None", "NaN", "series", "mixed", "two columns"],
+)
+def test_bad_labels_are_refused_before_anything_is_fitted(y, message, test):
+    """The error is about y, not about a fold or a fit."""
+    with pytest.raises(DataError, match=message):
+        sfit.cross_significance(Uninterested(), X, y, test=test)
+
+
+def test_two_folds_cannot_be_fewer():
+    """The remedy is then more rows."""
+    with pytest.raises(DataError, match=r"n_folds=2 needs at least 4 rows.*n_samples=3: use more"):
+        sfit.cross_significance(Silent(), X[:3], Y[:3], n_folds=2)
+    with pytest.raises(ModelError, match=r"rows before fold 2.*too few, use more rows"):
+        sfit.cross_significance(Uninterested(), X, CLASS, n_folds=2)
+    rare = np.where(np.arange(N) == N - 1, "rare", WORDS.astype(str))
+    with pytest.raises(DataError, match=r"'rare': use more rows, or merge"):
+        sfit.cross_significance(Uninterested(), X, rare, n_folds=2, shuffle=False)
+
+
 def test_a_failing_fit_names_the_fold():
     """Few rows may be too few for the estimator."""
 
@@ -566,12 +605,29 @@ def test_an_error_about_a_row_says_that_it_counts_within_the_fold():
         sfit.cross_significance(Ridge(), X, Y, loss=fails)
 
 
-def test_too_few_rows_are_told():
-    """With three rows in all there are too few permutations; the result says so."""
+def test_randomised_p_values_have_no_lower_bound():
+    """Two tested rows have two permutations, but p can be below 1/2 and below alpha."""
+    options = {"n_folds": 2, "test": FEW, "correction": "holm"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = sfit.cross_significance(Ridge(), X[:4], Y[:4], n_folds=2, random_state=0)
-    assert any("too few permutations" in text for text in result.caveats)
+        results = [
+            sfit.cross_significance(Ridge(), X[:4], Y[:4], **options, random_state=seed)
+            for seed in range(60)
+        ]
+    for result in results:
+        assert not any("too few permutations" in text for text in result.caveats)
+        assert not any("no p-value" in text for text in result.caveats)
+        assert not any("no p-value" in text for text in result.at(alpha=1e-6).caveats)
+        assert {test.p_resolution for test in result.tests} == {0.0}
+        assert sfit.SFITResult.from_json(result.to_json()) == result
+    assert min(test.p_value for result in results for test in result.tests) < 0.05
+
+
+def test_too_few_rows_for_the_sign_test_are_told():
+    """Its p-values are not randomised."""
+    with pytest.warns(UserWarning, match="2 rows are too few"):
+        result = sfit.cross_significance(Ridge(), X[:4], Y[:4], n_folds=2, test="sign")
+    assert any("2 rows are too few" in text for text in result.caveats)
 
 
 # --- size and power -------------------------------------------------------------------------------

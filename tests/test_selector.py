@@ -10,7 +10,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -102,11 +102,18 @@ def test_folds_with_groups():
 @pytest.mark.parametrize(
     ("options", "fit_params", "message"),
     [
-        ({"cv": 3, "prefit": True}, {}, "prefit cannot be combined with cv=3"),
-        ({"cv": 3, "max_order": 2}, {}, "max_order cannot be combined with cv=3"),
+        ({"cv": 3, "prefit": True}, {}, "prefit=True cannot be combined with cv=3.*[Oo]mit"),
+        ({"cv": 3, "max_order": 2}, {}, "max_order=2 cannot be combined with cv=3"),
+        ({"cv": 3, "strict": True}, {}, "strict=True cannot be combined with cv=3"),
+        ({"cv": 3, "partners": "all"}, {}, "partners='all' cannot be combined with cv=3"),
+        ({"cv": 3, "partners": ["a", "b"]}, {}, r"partners=\['a', 'b'\] cannot be combined"),
+        ({"cv": 3, "n_partners": -3}, {}, "n_partners=-3 cannot be combined with cv=3"),
+        ({"cv": 3, "test_size": 0.3}, {}, "test_size=0.3 cannot be combined with cv=3"),
         ({"cv": 3}, {"sample_weight": np.ones(N)}, "sample_weight cannot be combined with cv=3"),
-        ({"cv": 1}, {}, "n_folds must be at least 2"),
-        ({"cv": 2.5}, {}, "n_folds must be a whole number"),
+        ({"cv": 1}, {}, "^cv must be at least 2"),
+        ({"cv": 2.5}, {}, "^cv must be a whole number"),
+        ({"cv": "5"}, {}, "^cv must be a whole number.*got '5'"),
+        ({"cv": KFold(3)}, {}, r"^cv must be a whole number.*got KFold"),
         ({"cv": 3, "reference": "median"}, {}, "reference must be 'average' or 'mean'"),
     ],
 )
@@ -114,6 +121,14 @@ def test_what_folds_cannot_do(options, fit_params, message):
     """The error names the argument and the remedy."""
     with pytest.raises(ArgumentError, match=message):
         SFITSelector(LinearRegression(), **options).fit(X, Y, **fit_params)
+
+
+def test_folds_warn_once_of_indexes_in_another_order():
+    """`cross_significance` warns; the selector does not repeat it."""
+    y = pd.Series(Y[:90])[::-1]
+    with pytest.warns(UserWarning, match="same index in another order") as caught:
+        SFITSelector(LinearRegression(), cv=3).fit(FRAME[:90], y)
+    assert len(caught) == 1
 
 
 def test_a_feature_that_matters_to_a_minority():

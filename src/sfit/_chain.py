@@ -56,9 +56,8 @@ class ChainedPermutation(PermutationStatistic):
         """The evidence of all folds; a feature that every model ignores has p = 1."""
         merged = self.merge(question, tallies, None)
         evidence: PermutationEvidence = super().conclude(question, merged)
-        # Ties broken in the middle: a fold in which all re-matchings tie says nothing.
-        resolution = stouffer([test.p_resolution / 2 for test in tests], tests)
-        evidence = replace(evidence, p_resolution=resolution, share_within=1.0)
+        # Randomised p-values have no positive lower bound.
+        evidence = replace(evidence, p_resolution=0.0, share_within=1.0)
         if not (merged.variance > 0).any():
             return evidence
         known = [0.0 if isnan(test.z) else test.z for test in tests]
@@ -67,6 +66,10 @@ class ChainedPermutation(PermutationStatistic):
             p_value=stouffer([test.p_value for test in tests], tests),
             z=_weighted(known, tests),
         )
+
+    def too_few(self, n: int) -> tuple[str, ...]:
+        """No caveat: randomised p-values can be small with any number of rows."""
+        return ()
 
 
 @dataclass(frozen=True)

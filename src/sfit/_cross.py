@@ -10,7 +10,6 @@ from joblib import delayed, effective_n_jobs
 from sklearn.base import is_classifier, is_regressor
 
 from sfit._arguments import warn_of_order
-from sfit._diagnostics import unreachable
 from sfit._features import group_columns
 from sfit._folds import About, Chain, FoldOutcome, check_classes, cut, fit_and_test, keep, recall
 from sfit._losses import choose_loss
@@ -26,7 +25,7 @@ from sfit._workers import share, workers
 from sfit.exceptions import ArgumentError, DataError
 from sfit.rows import as_table, column_names
 from sfit.rows._stored import open_store
-from sfit.sample._columns import checked_numbers
+from sfit.sample._columns import check_labels, checked_numbers
 
 REFERENCES = {
     "average": f"{AVERAGE}the training rows of each fold",
@@ -123,6 +122,10 @@ def cross_significance(
     interval are those of the differences of all folds; the interval has its coverage if all models
     have the same median difference.
 
+    All features share :math:`U_k`: a p-value depends on no other feature, and on no name, but the
+    p-values are positively related, which the Holm and Benjamini-Yekutieli corrections allow.
+    Randomised p-values have no positive lower bound, so `p_resolution` is 0.
+
     `rise` is the mean rise over the folds, weighted by their rows. `z` combines the z of the folds
     like their p-values. A feature that all models ignore has p = 1. Folds with equal shares of each
     class keep the permutation test exact, because it is exact given all outcomes; the sign test is
@@ -163,11 +166,12 @@ def chain_of(estimator: Any, X: Any, y: Any, request: CrossRequest, seed: int) -
     if n < 2 * request.n_folds:
         raise DataError(
             f"n_folds={request.n_folds} needs at least {2 * request.n_folds} rows, two per fold, "
-            f"but X has n_samples={n}: use fewer folds."
+            f"but X has n_samples={n}: {request.larger_folds}."
         )
     classifies = is_classifier(estimator)
     if classifies:
         choose_loss(request.loss, "classification")
+        check_labels(target)
     elif is_regressor(estimator):
         checked_numbers(target, choose_loss(request.loss, "regression").of_counts)
     # Folds that depend on y keep only the permutation test exact: it holds given all of y.
@@ -226,8 +230,7 @@ def _result(chain: Chain, outcomes: Sequence[FoldOutcome], session: Session) -> 
         for feature, question in enumerate(questions)
     ]
     p_values = statistic.p_values(evidence)
-    correction = Correction(request.correction)
-    adjusted = correction.adjust(p_values)
+    adjusted = Correction(request.correction).adjust(p_values)
     tests = tuple(
         statistic.record(question.contrast, (name,), (), one, p, q)
         for question, name, one, p, q in zip(
@@ -240,13 +243,12 @@ def _result(chain: Chain, outcomes: Sequence[FoldOutcome], session: Session) -> 
     # What holds in every fold; in one of them alone, a column is easily constant.
     everywhere = set(about.caveats).intersection(*(one.about.caveats for one in outcomes))
     shared = [text for text in about.caveats if text in everywhere]
-    coarse = unreachable(tests, request.alpha, lambda order: correction)
     return SFITResult(
         tests=tests,
         gates=(),
         feature_names=about.names,
         settings=settings,
-        caveats=(*shared, *stuck, *coarse, *statistic.diagnose(tests, (), given=False)),
+        caveats=(*shared, *stuck, *statistic.diagnose(tests, (), given=False)),
         fold_tests=tuple(test for one in outcomes for test in one.tests),
         run=session.run(),
     )

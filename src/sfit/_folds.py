@@ -140,11 +140,10 @@ def fold_seed(seed: int, fold: int) -> int:
     return int(np.random.default_rng([seed, STREAM, fold]).integers(2**63))
 
 
-def uniform(seed: int, fold: int, name: str) -> float:
-    """A number in (0, 1] that breaks ties; it depends on no other feature."""
-    digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    number = int.from_bytes(digest, "little")
-    return 1.0 - float(np.random.default_rng([seed, STREAM, fold, number]).random())
+def uniform(seed: int, fold: int) -> float:
+    """A number in (0, 1] that breaks the ties of all features in a fold."""
+    # A last number of 0 would repeat the draw of `fold_seed`: NumPy fills up with zeros.
+    return 1.0 - float(np.random.default_rng([seed, STREAM, fold, 1]).random())
 
 
 def fit_and_test(payload: Payload, fold: int) -> tuple[int, FoldOutcome]:
@@ -176,10 +175,9 @@ def _tested(chain: Chain, fold: int, sample: Sample, n_train: int) -> FoldOutcom
     statistic = chain.statistic(about, fold)
     questions = [chain.question(feature, len(sample.rows)) for feature in range(len(about.names))]
     concluded = measure(evaluation, questions, "", statistic=statistic, session=quiet)
+    ties = uniform(chain.seed, fold)
     tests = [
-        statistic.fold_test(
-            fold, name, n_train, question, evidence, uniform(chain.seed, fold, name)
-        )
+        statistic.fold_test(fold, name, n_train, question, evidence, ties)
         for name, question, (evidence, _) in zip(about.names, questions, concluded, strict=True)
     ]
     about = replace(about, warnings=tuple(quiet.warnings))
@@ -202,8 +200,8 @@ def _sample(chain: Chain, fold: int, past: Array, now: Array) -> Sample:
     except Exception as error:
         raise ModelError(
             f"{type(chain.estimator).__name__} could not be fitted on the {len(past)} rows before "
-            f"fold {fold}: {type(error).__name__}: {error}. If these rows are too few, use fewer "
-            "folds."
+            f"fold {fold}: {type(error).__name__}: {error}. If these rows are too few, "
+            f"{request.larger_folds}."
         ) from error
     reference: Any = request.reference
     if isinstance(reference, str):
@@ -234,8 +232,8 @@ def check_classes(chain: Chain) -> None:
         )
         raise DataError(
             f"y: the first model is fitted on the {len(chain.folds[0])} rows of the first fold, "
-            f"which hold no row of class {lacking[0]!r}: use fewer folds, or merge rare "
-            f"classes.{other}"
+            f"which hold no row of class {lacking[0]!r}: {chain.request.larger_folds}, or merge "
+            f"rare classes.{other}"
         )
 
 

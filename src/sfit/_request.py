@@ -401,6 +401,11 @@ class CrossRequest(Execution):
         check_unit(DEFAULT_BETA if self.beta is None else self.beta, "beta")
 
     @property
+    def larger_folds(self) -> str:
+        """The remedy for folds with too few rows."""
+        return "use more rows" if self.n_folds == 2 else "use fewer folds"
+
+    @property
     def smallest_improvement(self) -> float:
         """The beta of the sign test; 0 for the permutation test, which has none."""
         if isinstance(self.test, PermutationTest):

@@ -54,6 +54,7 @@ class PermutationSetTest(Effects):
     significant: bool
     z: float
     p_resolution: float
+    """The smallest possible p-value; 0 for randomised p-values, which have no positive bound."""
     n: int
     n_fixed: int = 0
     """Rows in strata of fewer than 8 rows, which keep their predictions."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,20 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from sfit._arguments import as_seed, check_flag, check_level, warn_of_order
+from sfit._arguments import as_seed, check_flag, check_level, shown, warn_of_order
 from sfit._average import Average
 from sfit._cross import cross_significance
 from sfit._feature_significance import feature_significance
 from sfit._features import positions_of
+from sfit._request import check_folds
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import as_view
 from sfit.rows import as_table, as_vector, column_names
 
 __all__ = ["SFITSelector"]
+
+NOT_IN_FOLDS = ("prefit", "test_size", "max_order", "partners", "n_partners", "strict")
+"""Parameters that forward chaining does not use."""
 
 
 class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -51,8 +56,9 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     test_size : float, default=0.5
         Share of the rows to test on.
     cv : int, optional
-        For few rows: test all of them but the first of so many folds, with `cross_significance`;
-        `test_size` is then ignored. Only for ``max_order=1``.
+        Number of folds, for few rows: all folds but the first are tested, with
+        `cross_significance`. Then `prefit`, `test_size`, `max_order`, `partners`, `n_partners`
+        and `strict` must keep their defaults.
     test : {"permutation", "sign"}, PermutationTest or SignTest, default="permutation"
         The permutation test keeps features that are related to the outcome, the sign test those
         that improve the typical row.
@@ -211,19 +217,25 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _test_chain(self, X: Any, y: Any, seed: int, fit_params: dict[str, Any]) -> None:
         """Fit a clone on all rows, and test models fitted on growing parts of them."""
-        if self.prefit or self.max_order != 1 or fit_params:
-            given = ", ".join(fit_params) or ("prefit" if self.prefit else "max_order")
+        n_folds = check_folds(self.cv, "cv")
+        defaults = signature(SFITSelector).parameters
+        given = [
+            f"{name}={shown(getattr(self, name))}"
+            for name in NOT_IN_FOLDS
+            if not np.array_equal(getattr(self, name), defaults[name].default)
+        ]
+        if given or fit_params:
             raise ArgumentError(
-                f"{given} cannot be combined with cv={self.cv!r}: the estimator is fitted on "
-                "several parts of the rows, and single features are tested. Omit it, or omit cv."
+                f"{', '.join([*given, *fit_params])} cannot be combined with cv={n_folds}: the "
+                "estimator is fitted on several parts of the rows, and single features are tested. "
+                "Omit it, or omit cv."
             )
-        warn_of_order(X, y, "y")
         self.estimator_ = self._fitted(X, y, {})
         self.result_ = cross_significance(
             self.estimator,
             X,
             y,
-            n_folds=self.cv,  # type: ignore[arg-type]
+            n_folds=n_folds,
             test=self.test,
             loss=self.loss,
             alpha=self.alpha,

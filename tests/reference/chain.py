@@ -1,7 +1,7 @@
 """Forward chaining as STATISTICS.md, part 2, "Small data", defines it: slow, and meant to be obviously correct.
 
-Nothing is shared with the library. The folds, the re-matchings and the uniform numbers are given; models are fitted
-and asked one row at a time.
+Nothing is shared with the library. The folds, the re-matchings and the uniform numbers (one per fold, for all features)
+are given; models are fitted and asked one row at a time.
 """
 
 import math

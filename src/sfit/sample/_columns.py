@@ -139,6 +139,11 @@ def with_classes(view: ModelView, targets: Iterable[tuple[Array, int | None]]) -
     return replace(view, classes=_classes_in(np.concatenate(classes)))
 
 
+def check_labels(target: Array) -> None:
+    """Refuse a target whose labels are missing or cannot be sorted."""
+    _classes_in(_labels(target, None))
+
+
 def _classes_in(labels: Array) -> Array:
     try:
         return np.asarray(sorted(pd.unique(labels).tolist()))
