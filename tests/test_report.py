@@ -426,7 +426,7 @@ def test_a_permutation_test_is_told_in_its_own_words(permuted):
     """Rise, z and resolution are explained; nothing is said of medians, beta or improved rows."""
     said = describe(permuted)
     first, second = said["finding"]
-    assert first.startswith("4 of 7 features are significantly related to the outcome, alone or in")
+    assert first.startswith("5 of 7 features are significantly related to the outcome, alone or in")
     assert second.startswith("The strongest is X3: the mean loss rises by ")
     assert "(asymptotic 95\N{NO-BREAK SPACE}% interval" in second
     assert dict(said["figures"])["smallest p possible"] == "0.0005"
@@ -434,6 +434,7 @@ def test_a_permutation_test_is_told_in_its_own_words(permuted):
     assert {"Significant", "What is compared", "Rise and interval", "p-value", "z"} <= set(reading)
     assert "No p-value can be below the resolution, 0.0005." in reading["p-value"]
     assert "It is exact for any model and any data." in reading["p-value"]
+    assert "column Guarantee says approximate" in reading["p-value"]  # X2 over X1, which was found
     assert "independent of the outcome" in reading["What is compared"]
     settings = dict(said["settings"])
     assert settings["Smallest p"] == "0.0005 (resolution)"
@@ -449,8 +450,8 @@ def test_a_permutation_test_is_told_in_its_own_words(permuted):
 def test_the_columns_are_those_of_the_test(permuted, second):
     """Each test has its own columns, and both describe losses and rows; keys are of `table`."""
     tests, effects = describe(permuted)["parts"][0]["tables"]
-    names = ["order", "term", "base", "rise", "ci_low", "ci_high", "p_value", "z", "significant"]
-    assert keys(tests) == names
+    names = ["order", "term", "base", "rise", "ci_low", "ci_high", "p_value", "z", "guarantee"]
+    assert keys(tests) == [*names, "significant"]
     assert set(names) <= set(permuted.table.columns)
     assert keys(describe(second)["parts"][0]["tables"][0])[3:] == [
         "statistic", "ci_low", "ci_high", "p_value", "n_positive", "share", "beta_max",

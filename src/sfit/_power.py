@@ -82,7 +82,7 @@ def power(
     >>> round(sfit.power(400, correlation=0.1), 3)
     0.638
     >>> round(sfit.power(400, correlation=0.1, cluster_size=5, icc=0.25), 3)
-    0.409
+    0.407
     """
     effect = _effect_of(probability, correlation)
     alpha = check_level(alpha, "alpha")

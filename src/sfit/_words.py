@@ -416,7 +416,9 @@ def _certainty(results: Sequence[SFITResult]) -> str:
     if settings.row_order is not None:
         return "It is approximate: it holds for stationary series."
     if _in_blocks(results):
-        return f"{exactness(settings)} Except where column Guarantee says approximate."
+        return (
+            f"{exactness(settings)} Where the column Guarantee says approximate, it is approximate."
+        )
     if "approximate" in guarantee(results):
         return (
             "It is approximate, because a cluster whose size occurs once changes places with one "
