@@ -172,6 +172,8 @@ def bounded_sum(X):
 
 def test_a_permutation_run_has_enough_permutations_for_its_levels():
     """B + 1 is at least twice k_m N_m / alpha_m, and everything is said in words and JSON."""
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 12))
     y = rng.normal(size=80)

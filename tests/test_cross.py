@@ -332,6 +332,8 @@ def test_a_feature_that_all_models_ignore():
 
 def test_what_the_result_says():
     """Settings, summary, table, folds, JSON, another level."""
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
     result = sfit.cross_significance(Ridge(), FRAME, Y, random_state=0, correction="holm")
     assert result.settings.n_folds == 5
     assert result.settings.n_rows == N - N // 5

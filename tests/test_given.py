@@ -540,6 +540,8 @@ def test_blocks_have_power_and_say_how_close_the_set_is():
 
 
 def test_the_report_says_that_blocks_are_approximate(tmp_path):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(120, 2)), columns=list("ab"))
     model = LinearRegression().fit(X, X.sum(axis=1))
