@@ -40,7 +40,7 @@ class ClusterTally(NamedTuple):
 
 @dataclass(frozen=True)
 class ClusterEvidence(SignEvidence):
-    """What the sign test reports of a contrast; its units are clusters."""
+    """The figures that the sign test reports about a contrast of clusters."""
 
     n_clusters: int
     """All clusters; with ``ties="drop"`` some of them do not count."""

@@ -86,7 +86,7 @@ STATISTICS: dict[type, Callable[[Request, Sample], Any]] = {
     SignTest: _sign_statistic,
     PermutationTest: _permutation_statistic,
 }
-"""What makes the statistic of each kind of test."""
+"""The function that makes the statistic of each kind of test."""
 
 
 def design_of(

@@ -43,7 +43,7 @@ STAGE = "forward chaining"
 
 @dataclass(frozen=True)
 class About:
-    """What the parent process must know of a tested fold besides its tallies."""
+    """Facts about a tested fold that the parent process needs besides its tallies."""
 
     names: tuple[str, ...]
     task: str

@@ -65,7 +65,7 @@ DEPENDENT = (
 
 
 class Kind(Enum):
-    """What some revealed columns are together."""
+    """The kind of some revealed columns, taken together."""
 
     STRATA = "strata"
     """Few distinct combinations."""
@@ -79,7 +79,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Conditions:
-    """What the bases of contrasts reveal; looks at the rows once for each new set of columns."""
+    """The kinds of columns that bases reveal; each new set of columns is looked up once."""
 
     features: Features
     rows: Rows
