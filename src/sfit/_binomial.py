@@ -39,6 +39,13 @@ def p_value(n_positive: Any, n: Any) -> Any:
     return np.where(2 * n_positive == n + 1, 0.5, binom.sf(n_positive - 1, n, 0.5))[()]
 
 
+def two_sided_p_value(n_positive: Any, n_negative: Any) -> Any:
+    """The two-sided sign test of the median of differences; units without a difference drop out."""
+    n_positive, n_negative = np.asarray(n_positive), np.asarray(n_negative)
+    more = p_value(np.maximum(n_positive, n_negative), n_positive + n_negative)
+    return np.minimum(1.0, 2 * more)[()]
+
+
 def critical_count(n: Any, alpha: float) -> Any:
     """Smallest count c with P(B >= c) < alpha, elementwise in n; n + 1 if none exists."""
     n = np.asarray(n)

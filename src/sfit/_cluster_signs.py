@@ -81,18 +81,14 @@ class ClusterSigns(SignStatistic):
 
     def conclude(self, question: Question, seen: Any) -> ClusterEvidence:
         """The sign test of the cluster means; mean losses and counts of `effects` are of rows."""
-        base, full = seen.base / seen.n_rows, seen.full / seen.n_rows
-        # The same losses in another order have the same sum but for rounding.
-        unit = seen.n_rows * np.finfo(np.float64).eps
-        equal = np.abs(base - full) <= unit * np.maximum(np.abs(base), np.abs(full))
-        losses = Losses(base, np.where(equal, base, full), None, seen.n_moved > 0)
-        question = question._replace(n=len(base))
+        losses = mean_losses(seen)
+        question = question._replace(n=len(losses.base))
         evidence, attempts = None, count()
         while evidence is None:
             tally = self.tally_rows(question, losses, self.start(next(attempts)))
             evidence = super().conclude(question, tally)
         evidence = replace(evidence, effects=conclude_effects(seen.effects))
-        return ClusterEvidence(**vars(evidence), n_clusters=len(base))
+        return ClusterEvidence(**vars(evidence), n_clusters=len(losses.base))
 
     def too_few(self, n: int) -> tuple[str, ...]:
         """Nothing is known before the clusters of a part are counted; see `caveats`."""
@@ -137,6 +133,15 @@ class ClusterSigns(SignStatistic):
         integers.finish()
         floats.finish()
         return tallies
+
+
+def mean_losses(tally: ClusterTally) -> Losses:
+    """The mean losses of each cluster."""
+    base, full = tally.base / tally.n_rows, tally.full / tally.n_rows
+    # The same losses in another order have the same sum but for rounding.
+    unit = tally.n_rows * np.finfo(np.float64).eps
+    equal = np.abs(base - full) <= unit * np.maximum(np.abs(base), np.abs(full))
+    return Losses(base, np.where(equal, base, full), None, tally.n_moved > 0)
 
 
 def _tally(one: Scored) -> ClusterTally:

@@ -6,21 +6,66 @@ class). Rows are then only counted, once per combination.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from sfit._array import Array
-from sfit._contrast import Contrast, Losses, same_prediction
+from sfit._contrast import Contrast, Losses, Question, Side, same_prediction
 from sfit._diagnostics import base_is_far
 from sfit._losses import Loss
-from sfit.restrict import Plan, Precision, Prediction, SidePredictions
-from sfit.rows import Rows, Tile
+from sfit._statistic import Scored
+from sfit.restrict import Arithmetic, Computed, Plan, Precision, Prediction, SidePredictions
+from sfit.rows import Rows, Strata, Tile
 
 SPREAD_ROWS = 16_384
 """Rows whose values become the knots of tables, if there is more than one tile."""
+
+
+class Ask(NamedTuple):
+    """A question, and the arithmetic that the route computes both of its sides in."""
+
+    question: Question
+    arithmetic: Arithmetic
+
+    @property
+    def base(self) -> Computed:
+        """The base side."""
+        return Computed(self.question.contrast.base, self.arithmetic)
+
+    @property
+    def full(self) -> Computed:
+        """The full side."""
+        return Computed(self.question.contrast.full, self.arithmetic)
+
+
+class Evaluated(Protocol):
+    """Rows, and how the losses of contrasts are computed on their tiles."""
+
+    @property
+    def rows(self) -> Rows:
+        """The rows to predict."""
+
+    @property
+    def threads_only(self) -> bool:
+        """Whether a model cannot be sent to another process."""
+
+    def prepare(
+        self, contrasts: Sequence[Contrast], warn: Callable[[str], None], tabulate: bool
+    ) -> Plan:
+        """Choose the route of some contrasts."""
+
+    def scored(self, tile: Any, asks: Sequence[Ask], by_row: bool) -> Iterator[Scored]:
+        """The view of a tile for each question; all questions share one base."""
+
+    def light(self, sides: Set[Computed]) -> Self:
+        """Only what some sides need, for another process; without the rows."""
+
+    def is_prepared(self, sides: Set[Computed]) -> bool:
+        """Whether some sides need neither the model nor linear algebra."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +111,64 @@ class Evaluation:
         spread = self._spread_rows if tabulate else None
         return self.predictions.prepare(contrasts, self.rows.first, precision, warn, spread)
 
+    @property
+    def threads_only(self) -> bool:
+        """Whether the model cannot be sent to another process."""
+        return self.predictions.view.threads_only
+
+    def light(self, sides: Set[Computed]) -> Evaluation:
+        """Only what some sides need; without the rows, which each job brings."""
+        predictions = self.predictions
+        prepared = {
+            side: predictions.prepared[side] for side in sides & predictions.prepared.keys()
+        }
+        light = replace(predictions, structure=None, prepared=prepared, trusted={})
+        if len(prepared) == len(sides):
+            # No side needs the model.
+            light = replace(light, view=None)  # type: ignore[arg-type]
+        return replace(self, predictions=light, rows=None)  # type: ignore[arg-type]
+
+    def is_prepared(self, sides: Set[Computed]) -> bool:
+        """Whether some sides need neither the model nor linear algebra."""
+        updates = any(side.arithmetic == "update" for side in sides)
+        return self.predictions.parts_of(sides) <= self.predictions.prepared.keys() and not updates
+
+    def scored(self, tile: Tile, asks: Sequence[Ask], by_row: bool) -> Iterator[Scored]:
+        """The view of a tile for each question, one side at a time; all questions share one base.
+
+        `by_row`: whether losses must have one entry per row.
+        """
+        of_base = self.predictions.on(tile, [asks[0].base])
+        of_full = self.predictions.on(tile, [ask.full for ask in asks])
+        signed = not self.nonnegative and all(ask.question.contrast.beta == 0 for ask in asks)
+        base = Base(self, tile, of_base[asks[0].base], signed)
+        strata = partial(self._strata, tile, asks[0].base.side)
+        by_full: dict[Computed, list[int]] = {}
+        for position, ask in enumerate(asks):
+            by_full.setdefault(ask.full, []).append(position)
+        for side, positions in by_full.items():
+            full = of_full[side]
+            parts = [asks[position].question.part for position in positions]
+            compared = base.against(full, parts, by_row)
+            for position, part, losses in zip(positions, parts, compared, strict=True):
+                yield Scored(
+                    position=position,
+                    question=asks[position].question,
+                    losses=losses,
+                    y=tile.y,
+                    full=full,
+                    rows=None if tile.part is None else tile.part == part,
+                    tile=tile.index,
+                    is_ignored=partial(base.is_same, full),
+                    strata=strata,
+                    clusters=tile.cluster,
+                )
+
+    def _strata(self, tile: Tile, base: Side) -> Strata | None:
+        """The rows of a tile by the values that the base reveals; None if it reveals nothing."""
+        features = self.predictions.features
+        return tile.strata(features.shown(base.visible(features.everything)))
+
     def _spread_rows(self) -> Tile:
         """Rows from all over the data; the first tile alone may hold other values."""
         first, n = self.rows.first, len(self.rows)
@@ -85,10 +188,15 @@ class Base:
         self.prediction = prediction
         self.signed = signed
 
-    def against(self, full: Prediction, parts: Sequence[int]) -> Iterator[Losses]:
-        """Losses of the base and of a full side, for each of some parts of the rows."""
+    def against(
+        self, full: Prediction, parts: Sequence[int], by_row: bool = False
+    ) -> Iterator[Losses]:
+        """Losses of the base and of a full side, for each of some parts of the rows.
+
+        `by_row`: one entry per row, even if the losses take few values.
+        """
         n_losses = _n_pairs(self.prediction, full) * self.evaluation.n_classes
-        few = n_losses <= len(self.tile) and self.tile.cluster is None
+        few = n_losses <= len(self.tile) and self.tile.cluster is None and not by_row
         # A table skips the checks of losses, so only built-in losses may use it.
         if self.evaluation.loss.task == "classification" and few:
             return self._counted(full, parts)

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import delayed, effective_n_jobs
 
-from sfit._contrast import Question, Side
-from sfit._differences import Base, Evaluation
+from sfit._contrast import Question
+from sfit._differences import Ask, Evaluated
 from sfit._session import Progress, Session, progress_bar
-from sfit._statistic import Scored, Statistic
+from sfit._statistic import Statistic
 from sfit._stored_tallies import StoredTallies
 from sfit._workers import Payload, limit_threads, make_payload, open_payload, workers
-from sfit.restrict import Arithmetic, Computed, OnTile
-from sfit.rows import Strata, Tile, TileRun
+from sfit.restrict import Computed
+from sfit.rows import TileRun
 
 TASK_QUESTIONS = 16
 """Largest number of questions of one base per task."""
@@ -40,25 +39,8 @@ RUNS_TOGETHER = 8
 """Runs of tiles per worker in one round of consecutive runs; workers wait at its end."""
 
 
-class Ask(NamedTuple):
-    """A question, and the arithmetic that the route computes both of its sides in."""
-
-    question: Question
-    arithmetic: Arithmetic
-
-    @property
-    def base(self) -> Computed:
-        """The base side."""
-        return Computed(self.question.contrast.base, self.arithmetic)
-
-    @property
-    def full(self) -> Computed:
-        """The full side."""
-        return Computed(self.question.contrast.full, self.arithmetic)
-
-
 def measure(
-    evaluation: Evaluation,
+    evaluation: Evaluated,
     questions: Sequence[Question],
     label: str,
     *,
@@ -111,7 +93,7 @@ def _stage(asks: Sequence[Ask], label: str, route: str, attempt: int) -> str:
 
 
 def _pass(
-    evaluation: Evaluation,
+    evaluation: Evaluated,
     asks: Sequence[Ask],
     statistic: Statistic,
     attempt: int,
@@ -249,9 +231,8 @@ def _answer(
     answers = {}
     for index, tile in zip(run.tile_range, run.tiles(shared), strict=True):
         for number, asks, focus in tasks:
-            base = evaluation.predictions.on(tile, [asks[0].base])
-            full = evaluation.predictions.on(tile, [ask.full for ask in asks])
-            tallies = statistic.tally(_scored(evaluation, asks, base, full), focus)
+            scored = evaluation.scored(tile, asks, statistic.by_row)
+            tallies = statistic.tally(scored, focus)
             answers[index, number] = [tallies[position] for position in range(len(asks))]
     return answers
 
@@ -264,42 +245,3 @@ def _keep_memory() -> None:
     to, so it takes no memory.
     """
     np.empty(KEPT_BYTES, dtype=np.uint8)
-
-
-def _scored(
-    evaluation: Evaluation, asks: Sequence[Ask], of_base: OnTile, of_full: OnTile
-) -> Iterator[Scored]:
-    """The view of a tile for each question, one side at a time; all questions share one base."""
-    tile = of_base.tile
-    signed = not evaluation.nonnegative and all(ask.question.contrast.beta == 0 for ask in asks)
-    base = Base(evaluation, tile, of_base[asks[0].base], signed)
-    strata = partial(_strata, evaluation, tile, asks[0].base.side)
-    by_full: dict[Computed, list[int]] = {}
-    for position, ask in enumerate(asks):
-        by_full.setdefault(ask.full, []).append(position)
-    for side, positions in by_full.items():
-        full = of_full[side]
-        parts = [asks[position].question.part for position in positions]
-        for position, part, losses in zip(positions, parts, base.against(full, parts), strict=True):
-            rows = None if tile.part is None else tile.part == part
-            question = asks[position].question
-            ignored = partial(base.is_same, full)
-            yield Scored(
-                position,
-                question,
-                losses,
-                tile.y,
-                full,
-                rows,
-                tile.index,
-                ignored,
-                strata,
-                tile.cluster,
-            )
-
-
-def _strata(evaluation: Evaluation, tile: Tile, base: Side) -> Strata | None:
-    """The rows of a tile by the values that the base reveals; None if it reveals nothing."""
-    features = evaluation.predictions.features
-    columns = features.shown(base.visible(features.everything))
-    return tile.strata(columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from scipy.stats import false_discovery_control
@@ -36,6 +37,14 @@ def smallest_threshold(alpha: float, correction: str | None, m: int) -> float:
         return alpha
     harmonic = sum(1 / k for k in range(1, m + 1)) if correction == "fdr_by" else 1.0
     return alpha / (m * harmonic)
+
+
+def n_draws(threshold: float) -> int:
+    """How many random draws, the observed one included, make p-values below a level possible.
+
+    A multiple of 1,000: at least 2,000, and enough for a p-value of half the threshold.
+    """
+    return 1_000 * max(2, ceil(2 / threshold / 1_000 - 1e-9))
 
 
 @dataclass(frozen=True)

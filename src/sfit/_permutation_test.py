@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil, exp
+from math import exp
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from sfit._diagnostics import small_strata
 from sfit._effects import EffectTally, conclude
 from sfit._effects import merge as merge_effects
 from sfit._losses import Loss
+from sfit._multiplicity import n_draws
 from sfit._permutations import BLOCK_ROWS, FREE_ROWS, Rematchings
 from sfit._rise import SAMPLED_SHIFTS, RiseSums, interval, is_sampled
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
@@ -182,6 +183,7 @@ class PermutationStatistic:
     seed: int = 0
 
     ordered: ClassVar[bool] = True
+    by_row: ClassVar[bool] = False
     any_function: ClassVar[bool] = True
     has_gates: ClassVar[bool] = False
     interval: ClassVar[str] = "asymptotic"
@@ -201,7 +203,7 @@ class PermutationStatistic:
         """Number of re-matchings, the observed one included."""
         if not isinstance(self.test.n_permutations, str):
             return self.test.n_permutations + 1
-        size = 1_000 * max(2, ceil(2 / question.threshold / 1_000 - 1e-9))
+        size = n_draws(question.threshold)
         if size > MOST_PERMUTATIONS:
             raise ArgumentError(
                 f"alpha={self.alpha:g} compares a p-value of order {question.contrast.order} with "

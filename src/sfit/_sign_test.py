@@ -163,6 +163,7 @@ class SignStatistic:
     """Compute beta_max only, without the median and its interval; requires beta = 0."""
 
     ordered: ClassVar[bool] = False
+    by_row: ClassVar[bool] = False
     any_function: ClassVar[bool] = False
     has_gates: ClassVar[bool] = True
     name: ClassVar[str] = "SFIT (Horel and Giesecke)"

@@ -84,6 +84,10 @@ class Statistic(Protocol):
         """
 
     @property
+    def by_row(self) -> bool:
+        """Whether losses must have one entry per row, and must not be counted."""
+
+    @property
     def has_gates(self) -> bool:
         """Whether all features can be tested over those found.
 

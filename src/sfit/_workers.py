@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from pickle import loads
@@ -25,7 +25,7 @@ from joblib.parallel import get_active_backend
 
 from sfit._array import Array
 from sfit._blas import blas_threads
-from sfit._differences import Evaluation
+from sfit._differences import Evaluated
 from sfit.restrict import Computed
 
 _DIGEST = 16
@@ -48,14 +48,14 @@ Module state, because nothing else survives from task to task in the workers of 
 
 
 def make_payload(
-    evaluation: Evaluation, statistic: Any, sides: Set[Computed]
+    evaluation: Evaluated, statistic: Any, sides: Set[Computed]
 ) -> tuple[Payload, dict[str, str]]:
     """The payload for questions about some sides, and its hint for joblib."""
     of_rows = evaluation.rows.shared
     here = evaluation, statistic, of_rows
-    if evaluation.predictions.view.threads_only:
+    if evaluation.threads_only:
         return Shared(here), {"require": "sharedmem"}
-    return share(here, (_light(evaluation, sides), statistic, of_rows))
+    return share(here, (evaluation.light(sides), statistic, of_rows))
 
 
 def share(here: Any, sent: Any, prefer: str = "threads") -> tuple[Payload, dict[str, str]]:
@@ -98,18 +98,6 @@ def _got_from_ray(reference: Any) -> Array:
     return np.asarray(ray.get(reference))
 
 
-def _light(evaluation: Evaluation, sides: Set[Computed]) -> Evaluation:
-    """The evaluation reduced to what some sides need."""
-    predictions = evaluation.predictions
-    prepared = {side: predictions.prepared[side] for side in sides & predictions.prepared.keys()}
-    light = replace(predictions, structure=None, prepared=prepared, trusted={})
-    if len(prepared) == len(sides):
-        # No side needs the model.
-        light = replace(light, view=None)  # type: ignore[arg-type]
-    # Each job brings its rows.
-    return replace(evaluation, predictions=light, rows=None)  # type: ignore[arg-type]
-
-
 JOBS_AT_A_TIME = 4
 """Jobs per worker in one batch, for a backend that returns results only all at once."""
 
@@ -146,9 +134,8 @@ def limit_threads(payload: Payload, sides: Set[Computed], n_jobs: int | None) ->
     if n_workers == 1 or not isinstance(payload, Shared):
         yield
         return
-    evaluation: Evaluation = payload.value[0]
-    updates = any(side.arithmetic == "update" for side in sides)
-    if sides <= evaluation.predictions.prepared.keys() and not updates:
+    evaluation: Evaluated = payload.value[0]
+    if evaluation.is_prepared(sides):
         yield
         return
     limits = max(1, cpu_count() // n_workers)

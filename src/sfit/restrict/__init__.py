@@ -108,6 +108,18 @@ class SidePredictions:
             if Computed(part, computed.arithmetic) not in self.prepared
         ]
 
+    def parts_of(self, sides: Iterable[Computed]) -> set[Computed]:
+        """What the predictions of some sides follow from: functions, or predicted sides."""
+        return {
+            part
+            for computed in sides
+            for part in (
+                [computed]
+                if computed in self.prepared
+                else [Computed(part, computed.arithmetic) for part in computed.side.needs()]
+            )
+        }
+
     def prepare(
         self,
         contrasts: Sequence[Contrast],
