@@ -11,12 +11,14 @@ PUBLIC = [
     "Average",
     "BetaChoice",
     "GateTest",
+    "PartComparison",
     "PartitionedResult",
     "PermutationTest",
     "SFITResult",
     "SFITSelector",
     "SignTest",
     "choose_beta",
+    "compare_parts",
     "cross_significance",
     "exceptions",
     "feature_significance",
@@ -46,6 +48,10 @@ ARGUMENTS = {
     sfit.cross_significance: (
         "estimator X y n_folds shuffle test features loss alpha beta correction reference groups "
         "n_jobs progress checkpoint checkpoint_key random_state"
+    ),
+    sfit.compare_parts: (
+        "model X y by trend features loss alpha correction reference groups always_on given "
+        "clusters fast n_jobs progress checkpoint checkpoint_key random_state"
     ),
     sfit.SignTest: "interval ties validation validation_fraction random_model",
     sfit.PermutationTest: "n_permutations statistic",

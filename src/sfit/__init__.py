@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sfit._set_tests import GateTest
     from sfit._sign_test import SignTest
     from sfit._versions import show_versions
+    from sfit.compare._part_result import PartComparison
+    from sfit.compare._parts import compare_parts
     from sfit.selector import SFITSelector
 
 __version__ = "0.1.0"
@@ -25,12 +27,14 @@ __all__ = [
     "Average",
     "BetaChoice",
     "GateTest",
+    "PartComparison",
     "PartitionedResult",
     "PermutationTest",
     "SFITResult",
     "SFITSelector",
     "SignTest",
     "choose_beta",
+    "compare_parts",
     "cross_significance",
     "exceptions",
     "feature_significance",
@@ -48,12 +52,14 @@ _HOMES = {
     "Average": "_average",
     "BetaChoice": "_result",
     "GateTest": "_set_tests",
+    "PartComparison": "compare._part_result",
     "PartitionedResult": "_partitioned",
     "PermutationTest": "_permutation_test",
     "SFITResult": "_result",
     "SFITSelector": "selector",
     "SignTest": "_sign_test",
     "choose_beta": "_beta",
+    "compare_parts": "compare._parts",
     "cross_significance": "_cross",
     "feature_significance": "_feature_significance",
     "loco_significance": "_loco",

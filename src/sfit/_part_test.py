@@ -91,8 +91,10 @@ class RowUnits:
         integers, floats = _packed.unpack(data)
         tallies = []
         for _ in range(n_tallies):
-            *counts, n_sums, n_units, n_rest = integers.take(7).tolist()
-            effects = EffectTally(*counts, floats.take(2 * n_sums).reshape(-1, 2))
+            n_rows, n_moved, n_better, n_worse = integers.take(4).tolist()
+            n_sums, n_units, n_rest = integers.take(3).tolist()
+            sums = floats.take(2 * n_sums).reshape(-1, 2)
+            effects = EffectTally(n_rows, n_moved, n_better, n_worse, sums)
             if n_rest >= self.size:
                 raise ValueError(f"{n_rest} rows left over, but {self.size} make a unit")
             gains = PartGains(*map(floats.take, (n_units, n_units, n_rest)))

@@ -9,6 +9,7 @@ from sfit.plotting._betas import BetaCurveDisplay, SignificanceBetaDisplay
 from sfit.plotting._delta import DeltaDisplay
 from sfit.plotting._importance import ImportanceDisplay
 from sfit.plotting._interactions import InteractionDisplay
+from sfit.plotting._part_gains import PartGainsDisplay
 from sfit.plotting._parts import PartsDisplay
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "DeltaDisplay",
     "ImportanceDisplay",
     "InteractionDisplay",
+    "PartGainsDisplay",
     "PartsDisplay",
     "SignificanceBetaDisplay",
 ]
