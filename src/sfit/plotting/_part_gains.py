@@ -21,7 +21,7 @@ from sfit.plotting._style import (
 )
 
 if TYPE_CHECKING:
-    from sfit.compare._part_result import PartComparison, PartGain, PartsTest
+    from sfit.compare._part_result import PartComparison, PartGain, PartsTest, PartTrend
 
 MOST_FEATURES = 9
 COLUMNS = 3
@@ -31,6 +31,7 @@ BETWEEN = (0.24, 0.5)
 """Space between panels, in widths and heights of a panel."""
 MOST_TICKS = 12
 LONGEST_LABEL = 12
+KEY = "Filled: differs significantly from the rest. Dashed: all parts together."
 
 
 class PartGainsDisplay:
@@ -133,7 +134,8 @@ class PartGainsDisplay:
             len(self.hidden), sum(one.feature in self.significant for one in self.hidden), "feature"
         )
         last = self.axes_[(self.n_rows - 1) * self.n_columns]
-        last.set_xlabel("\n".join(filter(None, (short(self.result.by), note))), fontsize="small")
+        lines = (short(self.result.by), KEY, note)
+        last.set_xlabel("\n".join(filter(None, lines)), fontsize="small")
         last.xaxis.label.set(ha="left", x=0.0, parse_math=False)
         return self
 
@@ -150,35 +152,25 @@ class PartGainsDisplay:
 
     def _panel(self, axes: Any, test: PartsTest, gains: list[PartGain]) -> None:
         """The gains of one feature: filled and coloured where a part differs, else hollow."""
-        places = np.arange(len(gains))
-        low, high = _limits(gains)
+        places, (low, high) = np.arange(len(gains)), _limits(gains)
+        means, lows, highs = np.transpose([[one.gain, one.ci_low, one.ci_high] for one in gains])
         # With two parts, the test of all parts is that of each.
-        two = len(gains) == 2
-        differs = [test.significant if two else one.significant for one in gains]
-        colors = [BLUE if one else GREY for one in differs]
+        differs = [test.significant if len(gains) == 2 else one.significant for one in gains]
+        colors = np.where(differs, BLUE, GREY)
         axes.axhline(0, color=GREY, linewidth=0.8, zorder=0)
         axes.axhline(test.gain, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
         if self.result.trends:
-            moves = next(one for one in self.result.trends if one.feature == test.feature)
-            color = BLUE if moves.significant else GREY
-            means = [one.gain for one in gains]
+            color = BLUE if self._trend_of(test).significant else GREY
             self.lines_ += axes.plot(places, means, color=color, linewidth=1.2, zorder=1)
-        self.intervals_.append(
-            axes.vlines(
-                places,
-                [max(one.ci_low, low) for one in gains],
-                [min(one.ci_high, high) for one in gains],
-                color=colors,
-                linewidth=1.6,
-            )
-        )
+        ends = np.clip(lows, low, high), np.clip(highs, low, high)
+        self.intervals_.append(axes.vlines(places, *ends, color=colors, linewidth=1.6))
         self.points_.append(
             axes.scatter(
                 places,
-                [one.gain for one in gains],
+                means,
                 s=22,
                 edgecolors=colors,
-                facecolors=[c if one else "none" for c, one in zip(colors, differs, strict=True)],
+                facecolors=np.where(differs, BLUE, "none"),
                 linewidths=1.3,
                 zorder=3,
             )
@@ -200,8 +192,10 @@ class PartGainsDisplay:
         """The adjusted p-values of a feature."""
         if not self.result.trends:
             return p_relation(test.p_adjusted)
-        moves = next(one for one in self.result.trends if one.feature == test.feature)
-        return f"{p_relation(test.p_adjusted)}, trend {p_relation(moves.p_adjusted)}"
+        return f"{p_relation(test.p_adjusted)}, trend {p_relation(self._trend_of(test).p_adjusted)}"
+
+    def _trend_of(self, test: PartsTest) -> PartTrend:
+        return next(one for one in self.result.trends if one.feature == test.feature)
 
     def _name_parts(self, axes: Any, below: bool) -> None:
         """Label the parts, unless a panel below does; of many, every second or third."""
