@@ -247,6 +247,7 @@ MAY_IMPORT = {
     ),
 }
 CALLS = (
+    "compare",
     "_feature_significance",
     "_design",
     "_beta",
