@@ -231,7 +231,7 @@ MAY_IMPORT = {
         "plotting",
         "report",
     ),
-    "rows": ("exceptions", "_select", "_binomial", "rows"),
+    "rows": ("exceptions", "_arguments", "_select", "_binomial", "rows"),
     "models": ("exceptions", "_arguments", "_losses", "models", "rows"),
     "restrict": (
         "exceptions",

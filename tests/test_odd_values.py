@@ -65,6 +65,7 @@ def odd_values():
 
 RESULT = sfit.feature_significance(MODEL, X, Y)
 PARTS = sfit.feature_significance(MODEL, X, Y, by=np.arange(40) % 2)
+COMPARED = sfit.compare_parts(MODEL, X, Y, by=np.arange(40) % 2, random_state=0)
 CHOICE = sfit.BetaChoice(0.0, 0.05, ((0.0,),), ("x0",), 40, None, 0)
 
 
@@ -80,6 +81,10 @@ CALLS = {
     "feature_significance, auto": (
         sfit.feature_significance,
         {"model": MODEL, "X": X, "y": Y, "beta": "auto", "max_order": 2},
+    ),
+    "compare_parts": (
+        sfit.compare_parts,
+        {"model": MODEL, "X": X, "y": Y, "by": np.arange(40) % 2},
     ),
     "choose_beta": (sfit.choose_beta, {"model": MODEL, "X": X, "y": Y, "n_models": 2}),
     "loco_significance": (
@@ -100,6 +105,8 @@ CALLS = {
     "BetaChoice.rate": (CHOICE.rate, {"beta": 0.1}),
     "SFITResult.to_json": (RESULT.to_json, {}),
     "PartitionedResult.to_json": (PARTS.to_json, {}),
+    "PartComparison.from_json": (sfit.PartComparison.from_json, {"source": COMPARED.to_json()}),
+    "PartComparison.to_json": (COMPARED.to_json, {}),
 }
 if find_spec("torch"):
     import torch
@@ -108,6 +115,7 @@ if find_spec("torch"):
 if find_spec("matplotlib"):
     CALLS["SFITResult.plot"] = (RESULT.plot, {})
     CALLS["PartitionedResult.plot"] = (PARTS.plot, {})
+    CALLS["PartComparison.plot"] = (COMPARED.plot, {})
     CALLS["BetaChoice.plot"] = (CHOICE.plot, {})
 
 
