@@ -24,7 +24,7 @@ from sfit.compare._base import Comparison, ComparisonSettings, Grid, frame_of
 from sfit.compare._between import WHOLE, BetweenGains, BetweenModels
 from sfit.compare._gains import Gains, gains_of, paired_test
 from sfit.compare._request import CompareRequest
-from sfit.compare._samples import check_models, opened_for_all, prepare_all
+from sfit.compare._samples import blamed, check_models, opened_for_all, prepare_all
 from sfit.sample import Sample
 from sfit.sample._reference import describe_reference
 
@@ -404,7 +404,8 @@ def compare_models(
     with stored as session.checkpoint:
         seed = session.seed(request.random_state)  # stored: a resumed run draws the same
         evaluations = {
-            name: sample.evaluation(request.fast, session.warn) for name, sample in samples.items()
+            name: blamed(name, sample.evaluation, request.fast, session.warn)
+            for name, sample in samples.items()
         }
         [(first, champion), *others] = evaluations.items()
         rows = samples[first].rows

@@ -51,14 +51,14 @@ def prepare_all(
 ) -> dict[str, Sample]:
     """The sample of each model; errors name the model."""
     features = check_features(request.features, models)
-    views = {name: _blamed(name, as_view, model, request.loss) for name, model in models.items()}
+    views = {name: blamed(name, as_view, model, request.loss) for name, model in models.items()}
     labels = {
-        name: _blamed(name, labels_of, view, X, y, features[name], request.clusters)
+        name: blamed(name, labels_of, view, X, y, features[name], request.clusters)
         for name, view in views.items()
     }
     subject = Columns(request, tuple(dict.fromkeys(chain(*labels.values()))))
     samples = {
-        name: _blamed(
+        name: blamed(
             name,
             prepare,
             view,
@@ -116,7 +116,7 @@ class Columns:
         return [column for column, position in pairs if self.union[position] in present]
 
 
-def _blamed(name: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def blamed(name: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Call a function; its errors say which model they are about."""
     try:
         return call(*arguments, **options)
