@@ -208,12 +208,26 @@ class ModelComparison(Comparison):
         )
         return [whole, *(self._features_grid(one.second) for one in self.models)]
 
-    def _features_grid(self, second: str) -> Grid:
-        first = self.names[0]
-        rows = sorted(
+    def gains_of(self, second: str) -> list[GainDifference]:
+        """The features of one pair of models.
+
+        Parameters
+        ----------
+        second : str
+            The model that is compared with the first.
+
+        Returns
+        -------
+        list of GainDifference
+            Significant ones first, then by the size of the difference.
+        """
+        return sorted(
             (one for one in self.features if one.second == second),
             key=lambda one: (not one.significant, -abs(one.difference)),
         )
+
+    def _features_grid(self, second: str) -> Grid:
+        first, rows = self.names[0], self.gains_of(second)
         head = ("Feature", f"Gain in {first}", f"Gain in {second}", "Difference", "Low", "High")
         missing = [one for one in rows if one.missing_in is not None]
         lacking = "".join(
@@ -272,13 +286,15 @@ class ModelComparison(Comparison):
         if len(self.features) != len(names) * len(others):
             raise ValueError("features do not belong to these models")
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the gains of the features in the models, and the differences with their intervals.
+    def plot(self, ax: Any = None, model: str | None = None) -> Any:
+        """Draw the gains of the features in two models, and the differences with their intervals.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             Axes to draw on.
+        model : str, optional
+            The model to draw beside the first; by default, the second.
 
         Returns
         -------
@@ -287,7 +303,7 @@ class ModelComparison(Comparison):
         """
         from sfit.plotting import ModelsDisplay
 
-        return ModelsDisplay(self).plot(ax=ax)
+        return ModelsDisplay(self, model).plot(ax=ax)
 
 
 def _paired_cells(one: PairedDifference) -> tuple[str, ...]:
