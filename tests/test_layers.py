@@ -205,6 +205,7 @@ MAY_IMPORT = {
     "plotting": (
         "exceptions",
         "_arguments",
+        "compare",
         "_inside",
         "_partitioned",
         "_result",
