@@ -95,13 +95,13 @@ class ModelsDisplay:
     ) -> None:
         check_whole(max_features, "max_features")
         others = {one.second: one for one in result.models}
-        if model is not None and model not in others:
+        if model is not None and str(model) not in others:
             raise ArgumentError(
                 f"model must be one of those compared with {result.names[0]!r}: {[*others]!r}; "
                 f"got {model!r}."
             )
         self.result = result
-        self.whole = result.models[0] if model is None else others[model]
+        self.whole = result.models[0] if model is None else others[str(model)]
         gains = result.gains_of(self.whole.second)
         self.shown, self.hidden = gains[:max_features], gains[max_features:]
 
@@ -217,27 +217,7 @@ class ModelsDisplay:
             f"({p_relation(one.p_adjusted)})"
         )
 
-    def _draw_gains(self, ax: Any) -> None:
-        rows = range(len(self.shown))
-        pairs = [(one.gain_first, one.gain_second) for one in self.shown]
-        self.links_ = ax.hlines(
-            rows,
-            *zip(*pairs, strict=True),
-            color=[_color(one) if one.significant else GREY for one in self.shown],
-            linewidth=[2.2 if one.significant else 1.0 for one in self.shown],
-            zorder=1,
-        )
-        self.gains_, self.crosses_ = [], []
-        for k, name in enumerate((self.whole.first, self.whole.second)):
-            present = [row for row in rows if self.shown[row].missing_in != name]
-            at = [pairs[row][k] for row in present]
-            self.gains_.append(ax.scatter(at, present, zorder=3, **LOOKS[k]))
-            lacking = [row for row in rows if row not in present]
-            self.crosses_.append(
-                ax.scatter(
-                    [0.0] * len(lacking), lacking, s=40, marker="x", color=COLORS[k], zorder=4
-                )
-            )
+    def _add_legend(self, ax: Any) -> None:
         self.legend_ = ax.legend(
             self.gains_,
             ["1", "2"],
@@ -251,6 +231,33 @@ class ModelsDisplay:
         )
         for text, name in zip(self.legend_.get_texts(), self._models, strict=True):
             text.set(text=name, parse_math=False)  # the legend would drop a name such as _a
+
+    def _draw_marks(self, ax: Any, pairs: list[tuple[float, float]]) -> None:
+        rows = range(len(self.shown))
+        self.gains_, self.crosses_ = [], []
+        for k, name in enumerate((self.whole.first, self.whole.second)):
+            present = [row for row in rows if self.shown[row].missing_in != name]
+            at = [pairs[row][k] for row in present]
+            self.gains_.append(ax.scatter(at, present, zorder=3, **LOOKS[k]))
+            lacking = [row for row in rows if row not in present]
+            self.crosses_.append(
+                ax.scatter(
+                    [0.0] * len(lacking), lacking, s=40, marker="x", color=COLORS[k], zorder=4
+                )
+            )
+
+    def _draw_gains(self, ax: Any) -> None:
+        rows = range(len(self.shown))
+        pairs = [(one.gain_first, one.gain_second) for one in self.shown]
+        self.links_ = ax.hlines(
+            rows,
+            *zip(*pairs, strict=True),
+            color=[_color(one) if one.significant else GREY for one in self.shown],
+            linewidth=[2.2 if one.significant else 1.0 for one in self.shown],
+            zorder=1,
+        )
+        self._draw_marks(ax, pairs)
+        self._add_legend(ax)
         ax.set_xlim(padded(gain for pair in pairs for gain in pair))
         ax.locator_params(axis="x", nbins=6)
         name_ticks(ax.yaxis, rows, [short(one.feature) for one in self.shown])
