@@ -252,7 +252,13 @@ class FeatureComparison(Comparison):
             raise ValueError("a rank lies outside its interval")
 
     def displays(self) -> list[Any]:
-        """The gains and the ranks, in one picture."""
+        """The gains and the ranks, in one picture.
+
+        Returns
+        -------
+        list of RanksDisplay
+            Not drawn yet.
+        """
         from sfit.plotting import RanksDisplay
 
         return [RanksDisplay(self)]

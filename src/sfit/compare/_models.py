@@ -293,7 +293,13 @@ class ModelComparison(Comparison):
             raise ValueError("features do not belong to these models")
 
     def displays(self) -> list[Any]:
-        """One picture for each model that is compared with the first."""
+        """One picture for each model that is compared with the first.
+
+        Returns
+        -------
+        list of ModelsDisplay
+            Not drawn yet.
+        """
         from sfit.plotting import ModelsDisplay
 
         return [ModelsDisplay(self, name) for name in self.names[1:]]
