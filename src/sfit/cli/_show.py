@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -18,6 +19,9 @@ from sfit._result import BetaChoice, SFITResult
 from sfit._set_tests import AnySetTest
 from sfit._text import printable, shortened
 from sfit._words import words_of
+from sfit.cli._text import say
+from sfit.compare import Comparison, Grid
+from sfit.compare._base import MOST_ROWS
 
 BAR_WIDTH = 17
 BAR_SIGNS = {"zero": "│", "interval": "─", "estimate": "●"}
@@ -26,6 +30,11 @@ PLAIN_SIGNS = {"zero": "|", "interval": "-", "estimate": "o"}
 # Columns that a narrow terminal drops, in this order, after those that only one test has.
 DISPENSABLE = ("order", "over", "interval", "bar")
 LEFT = ("set", "over", "bar")
+
+DISPENSABLE_IN_GRIDS = (
+    *("Worse rows", "Better rows", "p (sign)", "Median", "n", "Rest", "Loss of the first"),
+    *("High", "Low"),
+)
 
 WANTED_POWER = 0.8
 
@@ -61,11 +70,14 @@ PLANNED = {
 }
 
 
-def show_result(result: SFITResult | PartitionedResult) -> None:
+def show_result(result: SFITResult | PartitionedResult | Comparison) -> None:
     """Print a result: tables on a terminal, the plain summary elsewhere."""
     console = Console(highlight=False)
     if not console.is_terminal:
         _print(result.summary())
+        return
+    if isinstance(result, Comparison):
+        _show_comparison(result, console)
         return
     parts = result.parts if isinstance(result, PartitionedResult) else ((None, result),)
     for number, (label, part) in enumerate(parts):
@@ -74,6 +86,56 @@ def show_result(result: SFITResult | PartitionedResult) -> None:
         if isinstance(result, PartitionedResult):
             console.print(Text(printable(f"{result.by} = {label}"), style="bold"))
         _show_one(part, console)
+
+
+def write_result(result: Any, report: Path | None, json: Path | None) -> None:
+    """Write the page and the JSON that were asked for."""
+    if json is not None:
+        result.to_json(json)
+        say(f"Wrote {json}.")
+    if report is not None:
+        result.to_html(report)
+        say(f"Wrote {report}.")
+
+
+def _show_comparison(result: Comparison, console: Console) -> None:
+    for place, sentence in enumerate(result.findings()):
+        console.print(Text(printable(sentence), style="" if place else "bold"))
+    facts = "; ".join(f"{name}: {value}" for name, value in result.facts())
+    console.print(Text(facts, style="dim"))
+    for grid in result.grids():
+        console.print(Text(f"\n{printable(grid.title)}", style="bold"))
+        console.print(_grid(grid, console))
+        more = len(grid.rows) - MOST_ROWS
+        lines = [f"... and {more:,} more rows: see --json."] if more > 0 else []
+        for line in (*lines, *([grid.note] if grid.note else [])):
+            console.print(Text(printable(line), style="dim"))
+    for caveat in result.caveats:
+        console.print(Text(f"\nNote: {printable(caveat)}", style="dim"))
+
+
+def _grid(grid: Grid, console: Console) -> Table:
+    """A grid; marked rows in colour and with a star."""
+    longest = console.width // (3 if grid.n_names == 1 else 4)
+    names = ["", *(shortened(printable(name), console.width // 4, "...") for name in grid.head)]
+    marked = grid.marked[:MOST_ROWS]
+    rows = [
+        ["*" if mark else "", *(shortened(printable(cell), longest, "...") for cell in row)]
+        for row, mark in zip(grid.rows, marked, strict=False)
+    ]
+    dispensable = [name for name in DISPENSABLE_IN_GRIDS if name in names]
+    _drop(names, rows, dispensable, console.width)
+    table = _empty_table()
+    for place, name in enumerate(names):
+        justify: Any = "left" if place <= grid.n_names else "right"
+        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
+    for row, mark in zip(rows, marked, strict=True):
+        table.add_row(*map(Text, row), style="green" if mark else "dim")
+    return table
+
+
+def _empty_table() -> Table:
+    return Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
 
 
 def _show_one(result: SFITResult, console: Console) -> None:
@@ -100,12 +162,8 @@ def _table(result: SFITResult, tests: Sequence[AnySetTest], console: Console) ->
     for row, bar in zip(rows, _bars(tests, console), strict=True):
         row.insert(place, bar)
     dispensable = [*(column.title for column in reversed(words.brief)), *DISPENSABLE]
-    for name in _columns_to_drop(names, rows, dispensable, console.width):
-        place = names.index(name)
-        del names[place]
-        for row in rows:
-            del row[place]
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    _drop(names, rows, dispensable, console.width)
+    table = _empty_table()
     for name in names:
         table.add_column(
             "" if name == "bar" else name,
@@ -117,6 +175,14 @@ def _table(result: SFITResult, tests: Sequence[AnySetTest], console: Console) ->
         style = "green" if test.significant else "dim"
         table.add_row(*(Text(cell) for cell in row), style=style)
     return table
+
+
+def _drop(names: list[str], rows: list[list[str]], dispensable: Sequence[str], width: int) -> None:
+    """Drop columns, in the order of `dispensable`, until the others fit."""
+    for name in _columns_to_drop(names, rows, dispensable, width):
+        place = names.index(name)
+        for cells in (names, *rows):
+            del cells[place]
 
 
 def _columns_to_drop(
