@@ -113,6 +113,7 @@ class PermutationTest:
     """
 
     random: ClassVar[bool] = True
+    paired: ClassVar[bool] = False
     """Whether the test draws random numbers."""
 
     n_permutations: int | str = "auto"

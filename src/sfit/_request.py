@@ -40,6 +40,9 @@ MAX_ORDER = 1_000
 ROW_ORDERS = (None, "time")
 """What the order of the rows may mean."""
 
+INTERACTIONS = (None, "additive")
+"""What sets of two or more features are compared with: their members found, or their parts."""
+
 REST = (
     "no valid permutation test of one feature given all the others is known without a model of the "
     "features (Shah and Peters 2020: no test of conditional independence is valid for all "
@@ -223,6 +226,7 @@ class Request(Subject):
     n_partners: int | None = argument(partial(check_whole, optional=True))
     exhaustive: bool = argument(check_flag)
     strict: bool = argument(check_flag)
+    interaction: str | None = argument(partial(check_choice, allowed=INTERACTIONS))
     fast: bool = argument(check_flag)
     random_state: int | None = argument(check_seed)
 
@@ -243,6 +247,7 @@ class Request(Subject):
                 "row: pass a number as beta."
             )
         self._check_dependence()
+        self._check_interaction()
         if isinstance(self.test, PermutationTest):
             self._check_permutation()
         elif self.betas is not None:
@@ -273,6 +278,28 @@ class Request(Subject):
             raise ArgumentError(
                 f"clusters cannot be combined with row_order={self.row_order!r}: shifting time "
                 "would tear clusters apart. Omit one of them."
+            )
+
+    def _check_interaction(self) -> None:
+        """Refuse arguments that do not go together with an additive base."""
+        if self.interaction is None:
+            return
+        asked = f"interaction={self.interaction!r}"
+        if not self.test.paired:
+            raise ArgumentError(
+                f"{asked} cannot be combined with test={type(self.test).__name__}(): this test has "
+                "no base side, because it re-matches the predictions of a set with outcomes of "
+                "other rows. Use test='sign'."
+            )
+        if self.max_order == 1:
+            raise ArgumentError(
+                f"{asked} needs max_order=2 or more: a single feature has no interaction; got "
+                f"max_order={self.max_order!r}."
+            )
+        if self.strict:
+            raise ArgumentError(
+                f"{asked} cannot be combined with strict=True: strict compares a set with each of "
+                "its subsets, and the additive base already adds all of them up. Omit strict."
             )
 
     def _check_permutation(self) -> None:

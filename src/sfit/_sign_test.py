@@ -95,6 +95,8 @@ class SignTest:
 
     random: ClassVar[bool] = False
     """Whether the test draws random numbers."""
+    paired: ClassVar[bool] = True
+    """Whether the test compares the losses of two sides, row by row."""
 
     interval: str = "exact"
     ties: str = "keep"
