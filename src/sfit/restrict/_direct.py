@@ -249,7 +249,7 @@ def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
 
 
 def computing_error(view: ModelView, features: Features, tile: Tile, unit: float) -> float:
-    """How much a prediction may be off in exact arithmetic, measured on some rows.
+    """How much a prediction may be off from exact arithmetic, measured on some rows.
 
     Every number is moved by one rounding unit, up or down. Large terms that cancel in a prediction,
     such as those of columns far from zero, show their rounding only then. A jump is not rounding:

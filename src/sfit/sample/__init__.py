@@ -160,12 +160,15 @@ class Sample:
 
 
     def _error(self, unit: float, largest: float) -> float:
-        """How much a prediction may be off in exact arithmetic, beyond what its size shows."""
+        """How much a prediction may be off from exact arithmetic, beyond what its size shows."""
+        averaging = 2 * unit * cancelled_size(self.view, self.features)
         structure = self.view.structure
         if isinstance(structure, Trees):
             # Sums over the trees, which round once per tree, in random directions.
-            return len(structure.roots) ** 0.5 * unit * largest
-        return computing_error(self.view, self.features, self.rows.first, unit)
+            return max(averaging, len(structure.roots) ** 0.5 * unit * largest)
+        return max(
+            averaging, computing_error(self.view, self.features, self.rows.first, unit)
+        )
 
 
 def prepare(
