@@ -242,6 +242,7 @@ MAY_IMPORT = {
     ),
 }
 CALLS = (
+    "compare",
     "_feature_significance",
     "_design",
     "_beta",
