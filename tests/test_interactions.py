@@ -74,7 +74,10 @@ MODELS = {
         "counts",
     ),
     "two classes": (HistGradientBoostingClassifier(max_iter=20, random_state=0), "binary"),
-    "network of classes": (MLPClassifier(hidden_layer_sizes=(10,), max_iter=150, random_state=0), "three"),
+    "network of classes": (
+        MLPClassifier(hidden_layer_sizes=(10,), max_iter=150, random_state=0),
+        "three",
+    ),
     "forest of classes": (RandomForestClassifier(n_estimators=7, random_state=0), "binary"),
     "three classes": (HistGradientBoostingClassifier(max_iter=10, random_state=0), "three"),
 }
@@ -89,13 +92,6 @@ def fitted():
             X, y = data(task, n=500, seed=1)
             models[name] = model.fit(X, y)
     return models
-
-
-def slow_tests(predict, X, y, background, columns, terms, given, scale, loss, beta):
-    return {
-        term: slow.test_of_set(predict, X, y, background, columns, term, given, scale, loss, beta)
-        for term in terms
-    }
 
 
 def assert_agrees(test, expected, n):
@@ -127,7 +123,7 @@ def test_agrees_with_the_slow_implementation(fitted, name, reference):
     columns = [[j] for j in range(4)]
     for term in terms:
         beta = 0.01 if len(term) == 2 else 0.001
-        expected = slow.test_of_set(
+        expected = slow.set_over_parts(
             predict, X, y, background, columns, term, (), scale, loss, beta
         )
         assert_agrees(found[tuple(f"x{j}" for j in term)], expected, len(X))
@@ -149,7 +145,7 @@ def test_given_features_and_groups_and_other_losses(fitted, loss):
     predict = model.predict_proba if loss == "brier" else model.predict
     scale = scale_of("classification" if loss == "brier" else "regression", loss)
     columns = [[0, 2], [1], [3]]
-    expected = slow.test_of_set(
+    expected = slow.set_over_parts(
         predict, X, y, np.full((1, 4), 0.5), columns, (0, 1), (2,), scale, loss, 0.0
     )
     assert_agrees(test, expected, len(X))
@@ -254,7 +250,7 @@ def test_models_of_every_library(make, fast):
     assert len(found) == 6
     columns = [[j] for j in range(4)]
     for term in combinations(range(4), 2):
-        expected = slow.test_of_set(
+        expected = slow.set_over_parts(
             predict,
             X,
             y,
@@ -288,7 +284,9 @@ def tables(draw):
     if draw(st.booleans()):
         X = np.round(2 * X)
     scales = 10.0 ** rng.integers(-3, 4, size=width)
-    offsets = rng.normal(size=width) * 10.0 ** rng.integers(-2, draw(st.integers(-1, 5)), size=width)
+    offsets = rng.normal(size=width) * 10.0 ** rng.integers(
+        -2, draw(st.integers(-1, 5)), size=width
+    )
     return rng, X * scales + offsets * draw(st.booleans())
 
 
@@ -604,7 +602,9 @@ def test_errors_over_all_orders_count_one_base_per_set(rows):
     adjusted = []
     for options in (plain, additive):
         tests = sfit.feature_significance(function, *rows, **options).tests
-        adjusted.append([t.p_adjusted / t.p_value for t in tests if t.order == 2 and t.p_value < 1e-9])
+        adjusted.append(
+            [t.p_adjusted / t.p_value for t in tests if t.order == 2 and t.p_value < 1e-9]
+        )
     # alpha / alpha_2 = 2, times 21 sets, times the number of bases: 3 and 1.
     assert adjusted[0] == pytest.approx([126.0] * len(adjusted[0]))
     assert adjusted[1] == pytest.approx([42.0] * len(adjusted[1]))

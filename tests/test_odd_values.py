@@ -81,6 +81,10 @@ CALLS = {
         sfit.feature_significance,
         {"model": MODEL, "X": X, "y": Y, "beta": "auto", "max_order": 2},
     ),
+    "feature_significance, additive": (
+        sfit.feature_significance,
+        {"model": MODEL, "X": X, "y": Y, "interaction": "additive", "max_order": 2},
+    ),
     "choose_beta": (sfit.choose_beta, {"model": MODEL, "X": X, "y": Y, "n_models": 2}),
     "loco_significance": (
         sfit.loco_significance,

@@ -76,7 +76,9 @@ class Additive:
         whole = predictions[-1]
         link = LINKS[self.scale]
         constant = all(prediction.is_constant for prediction in predictions)
-        additive = low = high = np.float64(0.0)
+        additive: Any = 0.0
+        low: Any = 0.0
+        high: Any = 0.0
         for side, prediction in zip(self.needs(), predictions, strict=True):
             # Link values of distinct predictions, then of rows.
             of_values = link.forward(prediction.values, tolerance)

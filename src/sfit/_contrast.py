@@ -36,6 +36,10 @@ class Rounding(NamedTuple):
     """Error of a prediction that its size does not show."""
 
 
+EXACT = Rounding(0.0, 0.0)
+"""Predictions that count as they are."""
+
+
 class Side(Protocol):
     """A way to predict rows; hashable."""
 

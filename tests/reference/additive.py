@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+
 from reference import slow
 
 CLIP = 1e-6  # of probabilities, before their logarithm
@@ -46,7 +47,9 @@ def from_link(scale: str, eta: Sequence[float]) -> list[float]:
     return [value / math.fsum(odds) for value in odds]
 
 
-def additive_base(by_subset: dict[frozenset[int], np.ndarray], term: frozenset[int], scale: str) -> Any:
+def additive_base(
+    by_subset: dict[frozenset[int], np.ndarray], term: frozenset[int], scale: str
+) -> Any:
     """The additive prediction of each row, from the predictions with each proper subset revealed."""
     n = len(by_subset[frozenset()])
     base = []
@@ -83,7 +86,7 @@ def explained(parts: dict[frozenset[int], Any], term: frozenset[int], tolerance:
     return max(lows) <= min(highs)
 
 
-def test_of_set(
+def set_over_parts(
     predict: Callable[[Any], Any],
     X: Any,
     y: Any,
@@ -125,6 +128,3 @@ def test_of_set(
         "loss_full": math.fsum(after) / n,
         "share_nonadditive": gain / whole if whole > 0 else math.nan,
     }
-
-
-test_of_set.__test__ = False  # type: ignore[attr-defined]

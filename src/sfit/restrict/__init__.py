@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sfit._contrast import Contrast, Reveal, Rounding, Side
+from sfit._contrast import EXACT, Contrast, Reveal, Rounding, Side
 from sfit._features import Features
 from sfit.exceptions import ModelError
 from sfit.models import Dense, ModelView, Trees
@@ -91,7 +91,7 @@ class SidePredictions:
     """The functions of sides on a fast route; the model itself predicts all others."""
     tabulates: bool = False
     """Whether a model without structure, or an average of trees, may be tabulated."""
-    tolerance: Rounding = Rounding(0.0, 0.0)
+    tolerance: Rounding = EXACT
     """How precise a prediction is, for sides that add predictions up."""
     memory: Memory = field(default_factory=Memory)
     trusted: dict[tuple[Computed, Computed], bool] = field(default_factory=dict)

@@ -9,7 +9,7 @@ single precision rounds a prediction by little and its change by much.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -153,8 +153,7 @@ def _wrong(
 ) -> tuple[Array, Array]:
     """For each contrast, whether the error is more than rounding, and whether rounding decides."""
     sample = _sample(features, tile, with_ends=with_ends)
-    bases, fulls = [one.base for one in contrasts], [one.full for one in contrasts]
-    sides = list(dict.fromkeys(part for side in (*bases, *fulls) for part in side.needs()))
+    sides = _needed(contrasts)
     number = {side: k for k, side in enumerate(sides)}
     ours = _stacked([functions[side](sample).by_row() for side in sides])
     checked = _checked_sides(sides, len(sample) * features.reference.size)
@@ -171,7 +170,8 @@ def _wrong(
     errors[which] = gaps
     best = ours.copy()
     best[which] = theirs
-    of_base, of_full = (_Combined(some, number, tolerance) for some in (bases, fulls))
+    of_base = _Combined([one.base for one in contrasts], number, tolerance)
+    of_full = _Combined([one.full for one in contrasts], number, tolerance)
     errors = np.maximum(of_base.errors(errors, ours, best), of_full.errors(errors, ours, best))
     base, full = of_base(ours), of_full(ours)
     best_base, best_full = of_base(best), of_full(best)
@@ -187,19 +187,41 @@ def _wrong(
     # Even if all sampled rows agree to the bit, another may differ by a rounding unit.
     least = precision.unit * sizes.max(axis=1) / len(sample)
     drift, error = (np.maximum(_mean(some, moves), least) for some in (drifts, errors))
+    close = np.zeros(len(contrasts), dtype=bool)
+    right = np.flatnonzero(~wrong).tolist()
+    along = _on_rows([contrasts[k] for k in right], functions, tile, tolerance)
+    for k, (function, base, full) in zip(right, along, strict=True):
+        close[k] = _flips(function, base, full, drift[k], error[k], precision)
+    return np.asarray(wrong), close
+
+
+def _needed(contrasts: Sequence[Contrast]) -> list[Reveal]:
+    """The sides of the network that both sides of some contrasts need, each once."""
+    sides = [side for contrast in contrasts for side in (contrast.base, contrast.full)]
+    return list(dict.fromkeys(part for side in sides for part in side.needs()))
+
+
+def _on_rows(
+    contrasts: Sequence[Contrast],
+    functions: Mapping[Side, Restricted],
+    tile: Tile,
+    tolerance: Rounding,
+) -> Iterator[tuple[Restricted, Array, Array]]:
+    """For each contrast, the function of its full side, and both sides along the route.
+
+    What bases need is held: the same parts serve many contrasts.
+    """
     rows = _rows(tile, DENSITY_ROWS)
     held: dict[Reveal, Prediction] = {}
-    close = np.zeros(len(contrasts), dtype=bool)
-    for k in np.flatnonzero(~wrong).tolist():
-        [revealed] = fulls[k].needs()
-        for part in bases[k].needs():
+    for contrast in contrasts:
+        needed, [revealed] = contrast.base.needs(), contrast.full.needs()
+        for part in needed:
             if part not in held and part != revealed:
                 held[part] = functions[part](rows)
         whole = functions[revealed](rows)
-        parts = [held.get(part, whole) for part in bases[k].needs()]
-        pair = [bases[k].combine(parts, tolerance).by_row(), whole.by_row()]
-        close[k] = _flips(functions[revealed], *_stacked(pair), drift[k], error[k], precision)
-    return np.asarray(wrong), close
+        combined = contrast.base.combine([held.get(part, whole) for part in needed], tolerance)
+        base, full = _stacked([combined.by_row(), whole.by_row()])
+        yield functions[revealed], base, full
 
 
 @dataclass(frozen=True)

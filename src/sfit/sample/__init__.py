@@ -137,10 +137,7 @@ class Sample:
             )
         if noise > 0:
             noise = max(noise, 2 * unit * cancelled_size(self.view, self.features))
-        tolerance = Rounding(unit, noise)
-        if additive:
-            largest = max(float(np.abs(values).max()) for values in (base.values, output))
-            tolerance = Rounding(unit, max(noise, self._error(unit, largest)))
+        error = self._error(unit, base.values, output) if additive else 0.0
         return Evaluation(
             rows=self.rows,
             predictions=SidePredictions(
@@ -149,7 +146,7 @@ class Sample:
                 structure if fast else None,
                 computed,
                 tabulates=fast,
-                tolerance=tolerance,
+                tolerance=Rounding(unit, max(noise, error)),
             ),
             loss=self.loss,
             n_classes=0 if self.view.classes is None else len(self.view.classes),
@@ -158,17 +155,15 @@ class Sample:
             probe=(base.values, output) if self.features.reference.shape[0] == 1 else None,
         )
 
-
-    def _error(self, unit: float, largest: float) -> float:
+    def _error(self, unit: float, *predictions: Array) -> float:
         """How much a prediction may be off from exact arithmetic, beyond what its size shows."""
         averaging = 2 * unit * cancelled_size(self.view, self.features)
         structure = self.view.structure
         if isinstance(structure, Trees):
             # Sums over the trees, which round once per tree, in random directions.
+            largest = max(float(np.abs(some).max()) for some in predictions)
             return max(averaging, len(structure.roots) ** 0.5 * unit * largest)
-        return max(
-            averaging, computing_error(self.view, self.features, self.rows.first, unit)
-        )
+        return max(averaging, computing_error(self.view, self.features, self.rows.first, unit))
 
 
 def prepare(
