@@ -613,7 +613,7 @@ def test_errors_over_all_orders_count_one_base_per_set(rows):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"test": "permutation"}, ("interaction='additive'", "PermutationTest", "test='sign'")),
+        ({"test": "permutation"}, ("interaction='additive'", "test='permutation'", "test='sign'")),
         ({"max_order": 1}, ("interaction='additive'", "max_order=2", "max_order=1")),
         ({"strict": True}, ("interaction='additive'", "strict=True", "Omit strict")),
         ({"interaction": "product"}, ("interaction", "'additive'", "got 'product'")),

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from sfit._set_tests import GateTest
     from sfit._sign_test import SignTest
     from sfit._versions import show_versions
+    from sfit.compare import (
+        FeatureComparison,
+        ModelComparison,
+        compare_features,
+        compare_models,
+    )
     from sfit.selector import SFITSelector
 
 __version__ = "0.1.0"
@@ -24,13 +30,17 @@ __version__ = "0.1.0"
 __all__ = [
     "Average",
     "BetaChoice",
+    "FeatureComparison",
     "GateTest",
+    "ModelComparison",
     "PartitionedResult",
     "PermutationTest",
     "SFITResult",
     "SFITSelector",
     "SignTest",
     "choose_beta",
+    "compare_features",
+    "compare_models",
     "cross_significance",
     "exceptions",
     "feature_significance",
@@ -47,13 +57,17 @@ __all__ = [
 _HOMES = {
     "Average": "_average",
     "BetaChoice": "_result",
+    "FeatureComparison": "compare",
     "GateTest": "_set_tests",
+    "ModelComparison": "compare",
     "PartitionedResult": "_partitioned",
     "PermutationTest": "_permutation_test",
     "SFITResult": "_result",
     "SFITSelector": "selector",
     "SignTest": "_sign_test",
     "choose_beta": "_beta",
+    "compare_features": "compare",
+    "compare_models": "compare",
     "cross_significance": "_cross",
     "feature_significance": "_feature_significance",
     "loco_significance": "_loco",

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sfit import _packed
-from sfit._array import Array
 from sfit._cluster_signs import ClusterSigns, mean_losses
 from sfit._contrast import Question
 from sfit._flips import SLOTS, Extreme, Mean, Slots, count_extreme, dealt, mean_of
@@ -38,8 +37,6 @@ class MeanEvidence(SignEvidence):
     """The differences of a contrast: their slots, and what the sign test counts of them."""
 
     slots: Slots
-    n_negative: int
-    """Units whose loss is larger on the full side."""
     n_clusters: int | None
     """Number of clusters, if they are the units."""
 
@@ -100,10 +97,7 @@ class MeanStatistic(Flips, SignStatistic):
         evidence = super().conclude(question, seen.signs)
         if evidence is None:
             return None
-        n_negative = evidence.effects.n_worse
-        return MeanEvidence(
-            **vars(evidence), slots=seen.slots, n_negative=n_negative, n_clusters=None
-        )
+        return MeanEvidence(**vars(evidence), slots=seen.slots, n_clusters=None)
 
     def pack(self, tallies: Sequence[Any]) -> bytes:
         """Tallies as bytes for a checkpoint."""
@@ -148,12 +142,7 @@ class ClusterMeans(Flips, ClusterSigns):
         """The evidence of all clusters."""
         evidence = super().conclude(question, seen)
         losses = mean_losses(seen)
-        difference: Array = losses.base - losses.full
-        return MeanEvidence(
-            **vars(evidence),
-            slots=dealt(difference),
-            n_negative=int(np.count_nonzero(difference < 0)),
-        )
+        return MeanEvidence(**vars(evidence), slots=dealt(losses.base - losses.full))
 
     def _rho_ranks(self, n: int) -> list[int]:
         """No beta_max: the test has no smallest improvement."""

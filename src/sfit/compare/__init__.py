@@ -5,5 +5,15 @@ comparison has a file with its call and its result. `_base.py` holds what the re
 """
 
 from sfit.compare._base import Comparison, ComparisonSettings, Grid
+from sfit.compare._features import FeatureComparison, compare_features
+from sfit.compare._models import ModelComparison, compare_models
 
-__all__ = ["Comparison", "ComparisonSettings", "Grid"]
+__all__ = [
+    "Comparison",
+    "ComparisonSettings",
+    "FeatureComparison",
+    "Grid",
+    "ModelComparison",
+    "compare_features",
+    "compare_models",
+]
