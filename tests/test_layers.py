@@ -223,6 +223,7 @@ MAY_IMPORT = {
     ),
     "report": (
         "exceptions",
+        "compare",
         "_partitioned",
         "_result",
         "_set_tests",
