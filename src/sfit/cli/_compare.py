@@ -35,7 +35,7 @@ from sfit.exceptions import ArgumentError
 
 compare = typer.Typer(
     name="compare",
-    help="Compare two models, the features of a model, or its use of them in parts of the rows.",
+    help="Compare two models, the features of a model, or parts of the rows.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -48,7 +48,12 @@ SecondModel = Annotated[
     str, typer.Argument(metavar="CHALLENGER", help="Another model of the same target.")
 ]
 HolmByDefault = Annotated[
-    str, typer.Option(metavar="NAME", help="holm, bonferroni, fdr_by, fdr_bh or none.")
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="holm, bonferroni, fdr_by, fdr_bh or none [holm].",
+        show_default=False,
+    ),
 ]
 
 
@@ -84,7 +89,7 @@ def models(
     allow_pickle: AllowPickle = False,
     debug: Debug = False,
 ) -> None:
-    """Compare the losses of two models, and the gains of their features, on the same rows."""
+    """Find the better of two models, and who gains more from a feature."""
     options, files = locals(), (champion, challenger)
     called = names_of(names, files)
 
@@ -123,7 +128,7 @@ def features(
     allow_pickle: AllowPickle = False,
     debug: Debug = False,
 ) -> None:
-    """Compare the gains of all pairs of features of MODEL, and find which ranks are certain."""
+    """Compare all pairs of features, and find the certain ranks."""
     options = locals()
 
     def call(views: list[Any], *rows: Any, **arguments: Any) -> Any:
@@ -168,7 +173,7 @@ def parts(
     allow_pickle: AllowPickle = False,
     debug: Debug = False,
 ) -> None:
-    """Compare the gains of the features of MODEL between parts of the rows."""
+    """Compare the gains of features between parts of the rows."""
     options = locals()
 
     def call(views: list[Any], *rows: Any, **arguments: Any) -> Any:

@@ -32,9 +32,16 @@ DISPENSABLE = ("order", "over", "interval", "bar")
 LEFT = ("set", "over", "bar")
 
 DISPENSABLE_IN_GRIDS = (
-    *("Worse rows", "Better rows", "p (sign)", "Median", "n", "Rest", "Loss of the first"),
-    *("High", "Low"),
+    ("Better rows", "Worse rows"),
+    ("p (sign)",),
+    ("Median",),
+    ("n", "Rest"),
+    ("Loss of the first",),
+    ("Low", "High"),
 )
+"""Columns that a narrow terminal drops together, in this order."""
+SHORT_NAME = 16
+"""Longer names are shortened before a column of numbers is dropped from a grid."""
 
 WANTED_POWER = 0.8
 
@@ -115,23 +122,41 @@ def _show_comparison(result: Comparison, console: Console) -> None:
 
 
 def _grid(grid: Grid, console: Console) -> Table:
-    """A grid; marked rows in colour and with a star."""
-    longest = console.width // (3 if grid.n_names == 1 else 4)
-    names = ["", *(shortened(printable(name), console.width // 4, "...") for name in grid.head)]
-    marked = grid.marked[:MOST_ROWS]
-    rows = [
-        ["*" if mark else "", *(shortened(printable(cell), longest, "...") for cell in row)]
-        for row, mark in zip(grid.rows, marked, strict=False)
-    ]
-    dispensable = [name for name in DISPENSABLE_IN_GRIDS if name in names]
-    _drop(names, rows, dispensable, console.width)
+    """A grid; marked rows in colour and with a star. Heads wrap, and long names are shortened."""
+    heads = [shortened(printable(head), max(console.width // 3, 20), "...") for head in grid.head]
+    rows = [[printable(cell) for cell in row] for row in grid.rows[:MOST_ROWS]]
+    widths = _widths(heads, rows, grid.n_names, console.width)
     table = _empty_table()
-    for place, name in enumerate(names):
-        justify: Any = "left" if place <= grid.n_names else "right"
-        table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
-    for row, mark in zip(rows, marked, strict=True):
-        table.add_row(*map(Text, row), style="green" if mark else "dim")
+    table.add_column("", width=1)
+    for place, width in widths.items():
+        justify: Any = "left" if place < grid.n_names else "right"
+        table.add_column(heads[place], justify=justify, width=width, overflow="fold")
+    for row, marked in zip(rows, grid.marked, strict=False):
+        cells = [shortened(row[place], width, "...") for place, width in widths.items()]
+        style = "green" if marked else "dim"
+        table.add_row("*" if marked else "", *map(Text, cells), style=style)
     return table
+
+
+def _widths(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], n_names: int, width: int
+) -> dict[int, int]:
+    """The columns that fit, with their widths; names get what the numbers leave."""
+    longest_word = {i: max(map(len, head.split()), default=0) for i, head in enumerate(heads)}
+    cells = {i: max((Text(row[i]).cell_len for row in rows), default=0) for i in longest_word}
+    needed = {i: max(cells[i], min(longest_word[i], width // 6)) for i in cells}
+    names = {i: needed[i] for i in range(n_names)}
+    needed |= {i: min(size, SHORT_NAME, width // 5) for i, size in names.items()}
+    for dropped in DISPENSABLE_IN_GRIDS:
+        if _table_width(needed) > width:
+            needed = {i: size for i, size in needed.items() if heads[i] not in dropped}
+    share = max(width - _table_width(needed), 0) // n_names
+    return needed | {i: min(size, needed[i] + share) for i, size in names.items()}
+
+
+def _table_width(columns: dict[int, int]) -> int:
+    """Characters of a row: the star, and the columns with two spaces between."""
+    return 1 + sum(2 + size for size in columns.values())
 
 
 def _empty_table() -> Table:
@@ -162,7 +187,11 @@ def _table(result: SFITResult, tests: Sequence[AnySetTest], console: Console) ->
     for row, bar in zip(rows, _bars(tests, console), strict=True):
         row.insert(place, bar)
     dispensable = [*(column.title for column in reversed(words.brief)), *DISPENSABLE]
-    _drop(names, rows, dispensable, console.width)
+    for name in _columns_to_drop(names, rows, dispensable, console.width):
+        place = names.index(name)
+        del names[place]
+        for row in rows:
+            del row[place]
     table = _empty_table()
     for name in names:
         table.add_column(
@@ -175,14 +204,6 @@ def _table(result: SFITResult, tests: Sequence[AnySetTest], console: Console) ->
         style = "green" if test.significant else "dim"
         table.add_row(*(Text(cell) for cell in row), style=style)
     return table
-
-
-def _drop(names: list[str], rows: list[list[str]], dispensable: Sequence[str], width: int) -> None:
-    """Drop columns, in the order of `dispensable`, until the others fit."""
-    for name in _columns_to_drop(names, rows, dispensable, width):
-        place = names.index(name)
-        for cells in (names, *rows):
-            del cells[place]
 
 
 def _columns_to_drop(
