@@ -89,7 +89,7 @@ def models(
     allow_pickle: AllowPickle = False,
     debug: Debug = False,
 ) -> None:
-    """Find the better of two models, and who gains more from a feature."""
+    """Find the better model, and who gains more from a feature."""
     options, files = locals(), (champion, challenger)
     called = names_of(names, files)
 

@@ -150,6 +150,8 @@ def _widths(
     for dropped in DISPENSABLE_IN_GRIDS:
         if _table_width(needed) > width:
             needed = {i: size for i, size in needed.items() if heads[i] not in dropped}
+    if _table_width(needed) > width:  # the last resort: heads break within words
+        needed = {i: min(size, max(cells[i], 4)) for i, size in needed.items()}
     share = max(width - _table_width(needed), 0) // n_names
     return needed | {i: min(size, needed[i] + share) for i, size in names.items()}
 
