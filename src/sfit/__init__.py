@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sfit._cross import cross_significance
     from sfit._feature_significance import feature_significance
     from sfit._loco import loco_significance
+    from sfit._mean_test import MeanTest
     from sfit._partitioned import PartitionedResult
     from sfit._permutation_test import PermutationTest
     from sfit._power import power, rows_needed
@@ -25,6 +26,7 @@ __all__ = [
     "Average",
     "BetaChoice",
     "GateTest",
+    "MeanTest",
     "PartitionedResult",
     "PermutationTest",
     "SFITResult",
@@ -48,6 +50,7 @@ _HOMES = {
     "Average": "_average",
     "BetaChoice": "_result",
     "GateTest": "_set_tests",
+    "MeanTest": "_mean_test",
     "PartitionedResult": "_partitioned",
     "PermutationTest": "_permutation_test",
     "SFITResult": "_result",

@@ -29,6 +29,7 @@ from sfit._arguments import (
     shown,
 )
 from sfit._losses import check_loss
+from sfit._mean_test import MeanTest
 from sfit._multiplicity import CORRECTIONS
 from sfit._options import TestOptions
 from sfit._permutation_test import PermutationTest
@@ -41,7 +42,7 @@ MAX_ORDER = 1_000
 ROW_ORDERS = (None, "time")
 """What the order of the rows may mean."""
 
-TESTS: dict[str, type[Any]] = {kind.key: kind for kind in (SignTest, PermutationTest)}
+TESTS: dict[str, type[Any]] = {kind.key: kind for kind in (SignTest, PermutationTest, MeanTest)}
 """The tests by name."""
 
 
