@@ -79,8 +79,21 @@ CALLS = {
             "given",
         )
     },
+    **{
+        f"{argument} of a comparison": lambda value, argument=argument: sfit.compare_features(
+            LINE, X, Y, **{"random_state": 0, argument: value}
+        )
+        for argument in ("alpha", "n_jobs", "random_state", "given", "reference")
+    },
+    **{
+        f"{argument} of models": lambda value, argument=argument: sfit.compare_models(
+            {"one": LINE, "two": first}, X, Y, **{"random_state": 0, argument: value}
+        )
+        for argument in ("alpha", "n_jobs", "random_state", "given", "reference")
+    },
     "validation_fraction": lambda value: run(test=sfit.SignTest(validation_fraction=value)),
     "second beta": lambda value: run(beta=(0.01, value), max_order=2),
+    "interaction": lambda value: run(interaction=value, max_order=2),
     "alpha_by_order": lambda value: run(alpha_by_order=[value]),
     "reference of a column": lambda value: run(reference={"a": value}),
     "reference in a row": lambda value: run(reference=[value, 0, 0]),
@@ -95,6 +108,12 @@ CALLS = {
     "choose grid": lambda value: choose(grid=value),
     "choose random_state": lambda value: choose(random_state=value),
     "loco alpha": lambda value: sfit.loco_significance(LINE, X, Y, X, Y, alpha=value),
+    **{
+        f"parts {argument}": lambda value, argument=argument: sfit.compare_parts(
+            LINE, X, Y, **{"by": np.arange(N) % 3, "random_state": 0, argument: value}
+        )
+        for argument in ("alpha", "by", "trend", "given", "clusters", "random_state")
+    },
     "power n": lambda value: sfit.power(value, 0.6),
     "power probability": lambda value: sfit.power(100, value),
     "power alpha": lambda value: sfit.power(100, 0.6, value),

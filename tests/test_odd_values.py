@@ -65,6 +65,9 @@ def odd_values():
 
 RESULT = sfit.feature_significance(MODEL, X, Y)
 PARTS = sfit.feature_significance(MODEL, X, Y, by=np.arange(40) % 2)
+TWO = sfit.compare_models({"one": MODEL, "two": lambda rows: rows[:, 1]}, X, Y)
+RANKS = sfit.compare_features(MODEL, X, Y)
+COMPARED = sfit.compare_parts(MODEL, X, Y, by=np.arange(40) % 2, random_state=0)
 CHOICE = sfit.BetaChoice(0.0, 0.05, ((0.0,),), ("x0",), 40, None, 0)
 
 
@@ -80,6 +83,19 @@ CALLS = {
     "feature_significance, auto": (
         sfit.feature_significance,
         {"model": MODEL, "X": X, "y": Y, "beta": "auto", "max_order": 2},
+    ),
+    "feature_significance, additive": (
+        sfit.feature_significance,
+        {"model": MODEL, "X": X, "y": Y, "interaction": "additive", "max_order": 2},
+    ),
+    "compare_models": (
+        sfit.compare_models,
+        {"models": {"one": MODEL, "two": lambda rows: rows[:, 1]}, "X": X, "y": Y},
+    ),
+    "compare_features": (sfit.compare_features, {"model": MODEL, "X": X, "y": Y}),
+    "compare_parts": (
+        sfit.compare_parts,
+        {"model": MODEL, "X": X, "y": Y, "by": np.arange(40) % 2},
     ),
     "choose_beta": (sfit.choose_beta, {"model": MODEL, "X": X, "y": Y, "n_models": 2}),
     "loco_significance": (
@@ -97,9 +113,14 @@ CALLS = {
     "PartitionedResult.at": (PARTS.at, {}),
     "SFITResult.from_json": (sfit.SFITResult.from_json, {"source": RESULT.to_json()}),
     "PartitionedResult.from_json": (sfit.PartitionedResult.from_json, {"source": PARTS.to_json()}),
+    "ModelComparison.from_json": (sfit.ModelComparison.from_json, {"source": TWO.to_json()}),
+    "FeatureComparison.from_json": (sfit.FeatureComparison.from_json, {"source": RANKS.to_json()}),
+    "ModelComparison.to_json": (TWO.to_json, {}),
     "BetaChoice.rate": (CHOICE.rate, {"beta": 0.1}),
     "SFITResult.to_json": (RESULT.to_json, {}),
     "PartitionedResult.to_json": (PARTS.to_json, {}),
+    "PartComparison.from_json": (sfit.PartComparison.from_json, {"source": COMPARED.to_json()}),
+    "PartComparison.to_json": (COMPARED.to_json, {}),
 }
 if find_spec("torch"):
     import torch
@@ -108,6 +129,9 @@ if find_spec("torch"):
 if find_spec("matplotlib"):
     CALLS["SFITResult.plot"] = (RESULT.plot, {})
     CALLS["PartitionedResult.plot"] = (PARTS.plot, {})
+    CALLS["ModelComparison.plot"] = (TWO.plot, {})
+    CALLS["FeatureComparison.plot"] = (RANKS.plot, {})
+    CALLS["PartComparison.plot"] = (COMPARED.plot, {})
     CALLS["BetaChoice.plot"] = (CHOICE.plot, {})
 
 

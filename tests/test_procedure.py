@@ -57,6 +57,7 @@ def evidence_of(n_positive, n=ROWS, beta_max=0.25):
         n=n,
         effects=EFFECTS,
         n_positive=n_positive,
+        n_negative=n - n_positive,
         n_improvable=n,
         statistic=n_positive / n,
         ci_low=0.1,

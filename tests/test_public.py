@@ -10,14 +10,20 @@ import sfit
 PUBLIC = [
     "Average",
     "BetaChoice",
+    "FeatureComparison",
     "GateTest",
     "MeanTest",
+    "ModelComparison",
+    "PartComparison",
     "PartitionedResult",
     "PermutationTest",
     "SFITResult",
     "SFITSelector",
     "SignTest",
     "choose_beta",
+    "compare_features",
+    "compare_models",
+    "compare_parts",
     "cross_significance",
     "exceptions",
     "feature_significance",
@@ -33,7 +39,7 @@ ARGUMENTS = {
     sfit.feature_significance: (
         "model X y test features loss alpha beta max_order correction alpha_by_order reference "
         "groups always_on given by clusters row_order sample_weight partners n_partners "
-        "exhaustive strict fast n_jobs "
+        "exhaustive strict interaction fast n_jobs "
         "progress checkpoint checkpoint_key random_state"
     ),
     sfit.choose_beta: (
@@ -47,6 +53,18 @@ ARGUMENTS = {
     sfit.cross_significance: (
         "estimator X y n_folds shuffle test features loss alpha beta correction reference groups "
         "n_jobs progress checkpoint checkpoint_key random_state"
+    ),
+    sfit.compare_models: (
+        "models X y features loss alpha correction reference groups always_on given clusters "
+        "fast n_jobs progress checkpoint checkpoint_key random_state"
+    ),
+    sfit.compare_features: (
+        "model X y features loss alpha reference groups always_on given clusters fast n_jobs "
+        "progress checkpoint checkpoint_key random_state"
+    ),
+    sfit.compare_parts: (
+        "model X y by trend features loss alpha correction reference groups always_on given "
+        "clusters fast n_jobs progress checkpoint checkpoint_key random_state"
     ),
     sfit.SignTest: "interval ties validation validation_fraction random_model",
     sfit.PermutationTest: "n_permutations statistic",
@@ -87,6 +105,9 @@ def test_the_names_of_arguments(function):
     [
         (sfit.feature_significance, ["model", "X", "y"]),
         (sfit.choose_beta, ["model", "X", "y"]),
+        (sfit.compare_models, ["models", "X", "y"]),
+        (sfit.compare_features, ["model", "X", "y"]),
+        (sfit.compare_parts, ["model", "X", "y"]),
         (sfit.cross_significance, ["estimator", "X", "y"]),
         (sfit.loco_significance, ["estimator", "X_train", "y_train", "X_test", "y_test"]),
     ],

@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from sfit._set_tests import GateTest
     from sfit._sign_test import SignTest
     from sfit._versions import show_versions
+    from sfit.compare import (
+        FeatureComparison,
+        ModelComparison,
+        PartComparison,
+        compare_features,
+        compare_models,
+        compare_parts,
+    )
     from sfit.selector import SFITSelector
 
 __version__ = "0.1.0"
@@ -25,14 +33,20 @@ __version__ = "0.1.0"
 __all__ = [
     "Average",
     "BetaChoice",
+    "FeatureComparison",
     "GateTest",
     "MeanTest",
+    "ModelComparison",
+    "PartComparison",
     "PartitionedResult",
     "PermutationTest",
     "SFITResult",
     "SFITSelector",
     "SignTest",
     "choose_beta",
+    "compare_features",
+    "compare_models",
+    "compare_parts",
     "cross_significance",
     "exceptions",
     "feature_significance",
@@ -49,14 +63,20 @@ __all__ = [
 _HOMES = {
     "Average": "_average",
     "BetaChoice": "_result",
+    "FeatureComparison": "compare",
     "GateTest": "_set_tests",
     "MeanTest": "_mean_test",
+    "ModelComparison": "compare",
+    "PartComparison": "compare",
     "PartitionedResult": "_partitioned",
     "PermutationTest": "_permutation_test",
     "SFITResult": "_result",
     "SFITSelector": "selector",
     "SignTest": "_sign_test",
     "choose_beta": "_beta",
+    "compare_features": "compare",
+    "compare_models": "compare",
+    "compare_parts": "compare",
     "cross_significance": "_cross",
     "feature_significance": "_feature_significance",
     "loco_significance": "_loco",

@@ -57,7 +57,7 @@ def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
         value is choice or (isinstance(value, str) and value == choice) for choice in allowed
     ):
         raise ArgumentError(
-            f"{argument} must be one of {', '.join(map(repr, allowed))}; got {value!r}."
+            f"{argument} must be one of {', '.join(map(repr, allowed))}; got {shown(value)}."
         )
 
 
@@ -133,7 +133,7 @@ def check_at_least_zero(value: Any, argument: str) -> float:
 def check_flag(value: Any, argument: str) -> bool:
     """Check a flag: True or False, not just a truthy value."""
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(f"{argument} must be True or False; got {value!r}.")
+        raise ArgumentError(f"{argument} must be True or False; got {shown(value)}.")
     return bool(value)
 
 

@@ -183,6 +183,8 @@ class SignEvidence(Evidence):
     """What the sign test reports of a contrast; without the median if only beta_max is wanted."""
 
     n_positive: int
+    n_negative: int
+    """Units whose loss is larger on the full side."""
     n_improvable: int
     """Rows with a nonzero base loss; no other row can count as positive."""
     statistic: float
@@ -328,7 +330,7 @@ class SignStatistic:
         effects = conclude(seen.effects)
         if n == 0:
             nothing = np.nan, -np.inf, np.inf, -np.inf, np.nan
-            return SignEvidence(n, effects, 0, seen.n_improvable, *nothing)
+            return SignEvidence(n, effects, 0, 0, seen.n_improvable, *nothing)
         wanted, rho_ranks = self._delta_ranks(n), self._rho_ranks(n)
         values = order_statistics(seen.delta, wanted)
         if None in values:
@@ -349,6 +351,7 @@ class SignStatistic:
             n=n,
             effects=effects,
             n_positive=seen.n_positive,
+            n_negative=effects.n_worse,
             n_improvable=seen.n_improvable,
             statistic=(by_rank[low] + by_rank[high]) / 2,
             ci_low=by_rank[level.low],

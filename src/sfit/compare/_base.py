@@ -53,11 +53,13 @@ class Grid:
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     marked: tuple[bool, ...]
-    """Whether each row is significant."""
+    """Whether each row is significant, or what `mark` says."""
     n_names: int = 1
     """Leading columns that hold names, not numbers."""
     note: str = ""
     """A sentence below the table."""
+    mark: str = "significant"
+    """What is true of marked rows."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,6 +68,9 @@ class Comparison(Reported):
 
     RECORDS: ClassVar[Mapping[str, type]] = {}
     """The fields that hold records, and the type of these."""
+
+    METHOD: ClassVar[str] = ""
+    """How the tests work and who described them, for the last line of the page."""
 
     settings: ComparisonSettings
     caveats: tuple[str, ...] = ()
@@ -88,16 +93,38 @@ class Comparison(Reported):
         raise NotImplementedError
 
     def findings(self) -> list[str]:
-        """The finding in sentences, the most important first."""
+        """The finding in sentences, the most important first.
+
+        Returns
+        -------
+        list of str
+            One sentence each.
+        """
         raise NotImplementedError
 
     def grids(self) -> list[Grid]:
-        """The tables, the most important first."""
+        """The tables, the most important first.
+
+        Returns
+        -------
+        list of Grid
+            Tables of text.
+        """
         raise NotImplementedError
 
     def reading(self) -> list[tuple[str, str]]:
-        """The terms of the tables and their meanings; which guarantee holds is one of them."""
+        """The terms of the tables and their meanings; which guarantee holds is one of them.
+
+        Returns
+        -------
+        list of (str, str)
+            Terms and their meanings.
+        """
         raise NotImplementedError
+
+    def displays(self) -> list[Any]:
+        """The pictures of the page, not drawn yet; see `sfit.plotting`."""
+        return []
 
     def check(self) -> None:
         """Raise ValueError if the fields of a stored result contradict each other."""
@@ -105,7 +132,13 @@ class Comparison(Reported):
     # --- views -----------------------------------------------------------------------------
 
     def facts(self) -> list[tuple[str, str]]:
-        """The settings, as pairs of label and text."""
+        """The settings in a few words.
+
+        Returns
+        -------
+        list of (str, str)
+            Labels and texts.
+        """
         s = self.settings
         given = "the rest" if s.given == ("rest",) else ", ".join(map(printable, s.given))
         return [

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sfit._cluster_signs import ClusterSigns
 from sfit._contrast import Contrast, Reveal, Term
 from sfit._features import Features, positions_of
 from sfit._mean_test import ClusterMeans, MeanStatistic
+from sfit._sign_test import SignStatistic
 from sfit.compare._request import CompareRequest
 from sfit.exceptions import ArgumentError
 from sfit.rows import Rows
@@ -68,3 +70,10 @@ def paired_test(alpha: float, rows: Rows, seed: int) -> MeanStatistic | ClusterM
     if rows.n_clusters:
         return ClusterMeans(alpha, n_clusters=rows.n_clusters, seed=seed)
     return MeanStatistic(alpha, seed=seed)
+
+
+def median_test(alpha: float, rows: Rows) -> SignStatistic:
+    """The sign test alone, of rows or of clusters."""
+    if rows.n_clusters:
+        return ClusterSigns(alpha, n_clusters=rows.n_clusters)
+    return SignStatistic(alpha)

@@ -15,6 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 from narwhals.exceptions import DuplicateError
 
+from sfit._arguments import shown
 from sfit._array import Array
 from sfit.exceptions import ArgumentError, DataError
 
@@ -331,6 +332,20 @@ def with_values(background: Table, at: Array, changes: Mapping[int, tuple[Array,
     return block
 
 
+def scaled(table: Table, factors: Array) -> Table:
+    """The rows with each column of floats multiplied by its factor; other columns stay."""
+    if is_frame(table):
+        floats = [table.get_column(name) for name in table.columns]
+        return table.with_columns(
+            *(
+                column * factor
+                for column, factor in zip(floats, factors.tolist(), strict=True)
+                if column.dtype.is_float()
+            )
+        )
+    return table * factors if table.dtype.kind == "f" else table
+
+
 def as_vector(values: Any, argument: str, length: int) -> Array:
     """One value per row, as an array."""
     if isinstance(values, pd.DataFrame | pd.Series):
@@ -346,7 +361,7 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
         # Also pyarrow columns, whose `to_numpy` refuses values that must be copied, such as text.
         array = _as_array(values, argument)
     if array.ndim == 0:
-        raise ArgumentError(f"{argument} must hold one value per row; got {values!r}.")
+        raise ArgumentError(f"{argument} must hold one value per row; got {shown(values)}.")
     if array.dtype == np.float16:
         array = array.astype(np.float32)  # pandas looks up no half floats
     elif array.dtype.char in "gG":

@@ -1,0 +1,501 @@
+"""Which features are used more than others, and which ranks are certain."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from sfit._arguments import warn_of_order
+from sfit._array import Array
+from sfit._binomial import two_sided_p_value
+from sfit._contrast import Question
+from sfit._diagnostics import few_clusters
+from sfit._flips import Slots, count_pairs, mean_of
+from sfit._mean_test import MeanEvidence
+from sfit._measure import measure
+from sfit._multiplicity import adjust, n_draws
+from sfit._resume import opened_for
+from sfit._session import Session
+from sfit._sign_test import SignEvidence
+from sfit._text import fixed, listed, p_text
+from sfit.compare._base import Comparison, ComparisonSettings, Grid, frame_of
+from sfit.compare._gains import gains_of, given_names, median_test, paired_test
+from sfit.compare._request import CompareRequest
+from sfit.exceptions import ArgumentError
+from sfit.sample import prepare
+from sfit.sample._reference import describe_reference
+
+MOST_FEATURES = 200
+"""More features are not compared: their pairs need too many flips to decide anything."""
+
+
+@dataclass(frozen=True)
+class FeatureRank:
+    """The gain of one feature, and the ranks that it can have."""
+
+    feature: str
+    gain: float
+    """Mean loss saved by revealing the feature; with clusters, the mean over clusters."""
+    ci_low: float
+    ci_high: float
+    rank: int
+    """1 is the largest gain."""
+    rank_low: int
+    """1 plus the number of features whose mean gain is surely larger."""
+    rank_high: int
+    """The number of all features less those whose mean gain is surely smaller."""
+    n_better: int
+    """Rows whose loss falls when the feature is revealed."""
+    n_worse: int
+
+
+@dataclass(frozen=True)
+class FeaturePair:
+    """Two features: by how much the gain of the first exceeds that of the second."""
+
+    first: str
+    second: str
+    difference: float
+    """Mean gain of the first minus that of the second."""
+    ci_low: float
+    ci_high: float
+    p_first: float
+    """Of the null hypothesis that the mean gain of the first is not larger."""
+    p_second: float
+    """Of the null hypothesis that the mean gain of the second is not larger."""
+    p_first_adjusted: float
+    p_second_adjusted: float
+    larger: str | None
+    """The feature whose mean gain is significantly larger; None: undecided."""
+    median: float
+    """Median of the differences."""
+    median_low: float
+    median_high: float
+    p_sign: float
+    """Two-sided sign test of the null hypothesis that the median difference is 0."""
+    n_first: int
+    """Units that gain more from the first."""
+    n_second: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FeatureComparison(Comparison):
+    r"""The result of `compare_features`: which ranks are certain.
+
+    Attributes
+    ----------
+    features : tuple of FeatureRank
+        One entry per feature, the largest gain first.
+    pairs : tuple of FeaturePair
+        One entry per pair of features.
+    settings : ComparisonSettings
+        The arguments.
+    caveats : tuple of str
+        Warnings for readers of this result.
+    run : dict
+        How the result was computed; ignored by ``==``.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
+    >>> ranks = sfit.compare_features(sfit.simulate.interactions_mean, X, y, random_state=0)
+    >>> ranks.table[["feature", "rank_low", "rank_high"]].head(2).values.tolist()
+    [['X1', 1, 1], ['X3', 2, 2]]
+    >>> sfit.FeatureComparison.from_json(ranks.to_json()) == ranks
+    True
+    """
+
+    RECORDS: ClassVar[Mapping[str, type]] = {"features": FeatureRank, "pairs": FeaturePair}
+    METHOD: ClassVar[str] = (
+        "Paired tests of mean differences by random sign flips (J. P. Romano, On the Behavior of "
+        "Randomization Tests Without a Group Invariance Assumption, Journal of the American "
+        "Statistical Association 85, 1990), and ranks from pairs that Holm's correction decides."
+    )
+
+    features: tuple[FeatureRank, ...]
+    pairs: tuple[FeaturePair, ...]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per feature, the largest gain first."""
+        return frame_of(self.features, FeatureRank)
+
+    @property
+    def pairs_table(self) -> pd.DataFrame:
+        """One row per pair of features."""
+        return frame_of(self.pairs, FeaturePair)
+
+    @property
+    def title(self) -> str:
+        """The heading of the page."""
+        return "Which features matter more"
+
+    def findings(self) -> list[str]:
+        """How many ranks are certain, and who leads.
+
+        Returns
+        -------
+        list of str
+            One sentence each.
+        """
+        certain = [one for one in self.features if one.rank_low == one.rank_high]
+        n_decided = sum(pair.larger is not None for pair in self.pairs)
+        leaders = [one.feature for one in self.features if one.rank_low == 1]
+        lead = (
+            f"{listed(leaders)} has the largest mean gain."
+            if len(leaders) == 1
+            else f"The largest mean gain belongs to one of {len(leaders)}: {listed(leaders)}."
+        )
+        return [
+            f"{lead} {len(certain)} of {len(self.features)} ranks are certain.",
+            f"{n_decided:,} of {len(self.pairs):,} pairs are decided, with a probability of at "
+            f"most {self.settings.alpha:g} that any decision is wrong.",
+        ]
+
+    def grids(self) -> list[Grid]:
+        """The features by rank, and the pairs.
+
+        Returns
+        -------
+        list of Grid
+            Tables of text.
+        """
+        ranks = Grid(
+            "Features by mean gain",
+            ("Feature", "Mean gain", "Low", "High", "Rank", "Possible ranks"),
+            tuple(
+                (
+                    one.feature,
+                    fixed(one.gain, 4),
+                    fixed(one.ci_low, 4),
+                    fixed(one.ci_high, 4),
+                    str(one.rank),
+                    _range(one.rank_low, one.rank_high),
+                )
+                for one in self.features
+            ),
+            tuple(one.rank_low == one.rank_high for one in self.features),
+            mark="certain",
+        )
+        pairs = Grid(
+            "Pairs of features",
+            ("First", "Second", "Difference", "Low", "High", "p", "Median", "p (sign)"),
+            tuple(
+                (
+                    pair.first,
+                    pair.second,
+                    fixed(pair.difference, 4),
+                    fixed(pair.ci_low, 4),
+                    fixed(pair.ci_high, 4),
+                    p_text(min(pair.p_first_adjusted, pair.p_second_adjusted)),
+                    fixed(pair.median, 4),
+                    p_text(pair.p_sign),
+                )
+                for pair in self.pairs
+            ),
+            tuple(pair.larger is not None for pair in self.pairs),
+            n_names=2,
+            mark="decided",
+        )
+        return [ranks, pairs]
+
+    def reading(self) -> list[tuple[str, str]]:
+        """The terms of the tables and their meanings.
+
+        Returns
+        -------
+        list of (str, str)
+            Terms and their meanings.
+        """
+        alpha = self.settings.alpha
+        return [
+            (
+                "Mean gain",
+                "By how much the mean loss falls when the feature is revealed. Its interval is "
+                "asymptotic, and holds for one feature at a time.",
+            ),
+            (
+                "Possible ranks",
+                "From 1 plus the number of features whose mean gain is surely larger, to the "
+                "number of features less those whose mean gain is surely smaller. All intervals "
+                f"together hold with a probability of at least {1 - alpha:g}.",
+            ),
+            (
+                "p",
+                "The smaller of two one-sided p-values of the paired test of the mean, after "
+                "Holm's correction over both directions of all pairs. It is exact if the "
+                f"differences of the {self.settings.units} are symmetric about zero, and "
+                "asymptotic otherwise.",
+            ),
+            (
+                "p (sign)",
+                "The two-sided sign test of the median difference, not corrected. It is exact, but "
+                "asks another question: if differences are skewed, the median can differ from 0 "
+                "while the means are equal. It decides nothing here.",
+            ),
+        ]
+
+    def check(self) -> None:
+        """Raise ValueError if the fields of a stored result contradict each other."""
+        names = [one.feature for one in self.features]
+        m = len(names)
+        if not names or len(set(names)) != m or len(self.pairs) != m * (m - 1) // 2:
+            raise ValueError("features and pairs do not belong together")
+        if any(not 1 <= one.rank_low <= one.rank <= one.rank_high <= m for one in self.features):
+            raise ValueError("a rank lies outside its interval")
+
+    def displays(self) -> list[Any]:
+        """The gains and the ranks, in one picture.
+
+        Returns
+        -------
+        list of RanksDisplay
+            Not drawn yet.
+        """
+        from sfit.plotting import RanksDisplay
+
+        return [RanksDisplay(self)]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the gains with their intervals, and the ranks that each feature can have.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to draw on.
+
+        Returns
+        -------
+        RanksDisplay
+            The display, drawn.
+        """
+        from sfit.plotting import RanksDisplay
+
+        return RanksDisplay(self).plot(ax=ax)
+
+
+def compare_features(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    features: Sequence[Any] | None = None,
+    loss: str | Callable[[Any, Any], Any] = "auto",
+    alpha: float = 0.05,
+    reference: Any = "mean",
+    groups: Mapping[str, Sequence[Any]] | None = None,
+    always_on: Sequence[Any] = (),
+    given: Sequence[Any] | str = (),
+    clusters: Any = None,
+    fast: bool = True,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_key: str | None = None,
+    random_state: Any = None,
+) -> FeatureComparison:
+    r"""Compare the gains of all pairs of features, and find which ranks are certain.
+
+    The gain of a feature is the loss that revealing it saves. Two features are compared row by row,
+    on the same held-out rows, so differences that all rows share cancel.
+
+    Parameters
+    ----------
+    model, X, y : as in `feature_significance`
+        A fitted model, held-out rows and the observed target.
+    features, loss : as in `feature_significance`
+        The columns to pass to the model, and the loss. At most 200 features can be compared.
+    alpha : float, default=0.05
+        The probability that any decision about a pair, and so any interval of ranks, is wrong.
+    reference, groups, always_on : as in `feature_significance`
+        How features are hidden, and which columns form one.
+    given : sequence of names or "rest", default=()
+        Features revealed on both sides, which are not ranked. `"rest"`: the gain of a feature is
+        that over all the others.
+    clusters : as in `feature_significance`
+        Rows that depend on each other. A cluster then counts once, with its mean losses.
+    fast, n_jobs, progress, checkpoint, checkpoint_key : as in `feature_significance`
+        How the work is done.
+    random_state : int or Generator, optional
+        Seed of the sign flips and of the rows that an `Average` draws. By default, a seed is drawn;
+        the result records it.
+
+    Returns
+    -------
+    FeatureComparison
+        The features by mean gain with the ranks that each can have, and all pairs.
+
+    Notes
+    -----
+    Let :math:`G_i(j)` be the gain of feature j on row i, and :math:`D_i = G_i(j) - G_i(k)`. The
+    null hypothesis :math:`E D \le 0` is tested by flipping the signs of the :math:`D_i` at random:
+    :math:`p = \#\{S_b \ge S\} / (B + 1)`, with :math:`S = \sum_i D_i` among its B + 1 flipped
+    copies. Comparing sums compares studentised means, because no flip changes
+    :math:`\sum_i D_i^2`. The test is exact if :math:`D` is symmetric about zero, and asymptotic
+    otherwise. Holm's correction covers both directions of all pairs.
+
+    Feature j surely gains more than k if its p-value is below alpha after the correction. The rank
+    of j then lies between 1 plus the number of features that surely gain more, and the number of
+    all features minus those that surely gain less. All these intervals hold together with
+    probability 1 - alpha. Ranks are ranks of *mean* gain; medians of paired differences would not
+    be transitive.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> X, y = sfit.simulate.interactions(5000, random_state=0)
+    >>> ranks = sfit.compare_features(sfit.simulate.interactions_mean, X, y, random_state=0)
+    >>> [(one.feature, one.rank_low, one.rank_high) for one in ranks.features[:2]]
+    [('X1', 1, 1), ('X3', 2, 2)]
+    """
+    request = CompareRequest.checked(**locals(), correction="holm")
+    session = Session.of(request)
+    warn_of_order(X, y, "y")
+    warn_of_order(X, clusters, "clusters")
+    seed = session.seed(request.random_state)
+    sample = prepare(model, X, y, clusters=clusters, seed=seed, **request.subject)
+    gains = gains_of(request, sample.features.names)
+    check_number(len(gains.compared))
+    identity = request.identity() | {
+        "comparison": "features",
+        "given": "rest" if gains.rest else sorted(gains.given),
+    }
+    stored = opened_for(checkpoint, checkpoint_key, identity, sample)
+    with stored as session.checkpoint:
+        seed = session.seed(request.random_state)  # stored: a resumed run draws the same
+        evaluation = sample.evaluation(request.fast, session.warn)
+        n, pairs = len(sample.rows), list(combinations(gains.compared, 2))
+        of_features = [Question(gains.of(j), 0, n) for j in gains.compared]
+        statistic = paired_test(request.alpha, sample.rows, seed)
+        evidence: list[MeanEvidence] = measure(
+            evaluation, of_features, "features", statistic=statistic, session=session
+        )
+        of_pairs = [Question(gains.between(j, k), 0, n) for j, k in pairs]
+        medians: list[SignEvidence] = measure(
+            evaluation,
+            of_pairs,
+            "pairs",
+            statistic=median_test(request.alpha, sample.rows),
+            session=session,
+        )
+    few = few_clusters(sample.rows.n_clusters) if clusters is not None else ()
+    session.warn(*few)
+    size = n_draws(request.alpha / (len(gains.compared) * (len(gains.compared) - 1)))
+    names = [sample.features.names[j] for j in gains.compared]
+    ranked, compared = decide(names, evidence, medians, request.alpha, size, seed)
+    return FeatureComparison(
+        features=ranked,
+        pairs=compared,
+        settings=ComparisonSettings(
+            n_rows=n,
+            n_clusters=sample.rows.n_clusters or None,
+            loss=sample.loss.name,
+            alpha=request.alpha,
+            correction="holm",
+            reference=describe_reference(sample.asked["reference"]),
+            reference_origin=sample.features.origin,
+            given=given_names(gains, sample.features),
+            always_on=sample.always_on,
+            seed=seed,
+            n_draws=size,
+        ),
+        caveats=(*sample.caveats, *evaluation.caveats(), *few),
+        run=session.run(),
+    )
+
+
+def check_number(m: int) -> None:
+    """Refuse too few or too many features."""
+    if m < 2:
+        raise ArgumentError(
+            f"features must leave at least two to compare; got {m}. Pass more columns, or remove "
+            "some from given and always_on."
+        )
+    if m > MOST_FEATURES:
+        raise ArgumentError(
+            f"features: at most {MOST_FEATURES} can be compared, but there are {m:,}. Name the "
+            "interesting ones with features=[...] if the model allows, or put columns together "
+            "with groups={...}."
+        )
+
+
+def decide(
+    names: Sequence[str],
+    evidence: Sequence[MeanEvidence],
+    medians: Sequence[SignEvidence],
+    alpha: float,
+    size: int,
+    seed: int,
+) -> tuple[tuple[FeatureRank, ...], tuple[FeaturePair, ...]]:
+    """The ranks and the pairs, from the slots of every feature and the medians of every pair."""
+    m, sums = len(names), np.array([one.slots.sums for one in evidence])
+    p_values = count_pairs(sums, size, seed) / size
+    away = ~np.eye(m, dtype=bool)
+    adjusted = np.ones((m, m))
+    adjusted[away] = adjust(p_values[away], "holm")
+    larger = adjusted < alpha
+    pairs = tuple(
+        _pair(names, j, k, evidence, median, alpha, p_values, adjusted)
+        for (j, k), median in zip(combinations(range(m), 2), medians, strict=True)
+    )
+    means = [one.mean(alpha) for one in evidence]
+    order = sorted(range(m), key=lambda j: -means[j].mean)
+    ranked = tuple(
+        FeatureRank(
+            feature=names[j],
+            gain=means[j].mean,
+            ci_low=means[j].low,
+            ci_high=means[j].high,
+            rank=place,
+            rank_low=1 + int(larger[:, j].sum()),
+            rank_high=m - int(larger[j].sum()),
+            n_better=evidence[j].effects.n_better,
+            n_worse=evidence[j].effects.n_worse,
+        )
+        for place, j in enumerate(order, 1)
+    )
+    return ranked, pairs
+
+
+def _pair(
+    names: Sequence[str],
+    j: int,
+    k: int,
+    evidence: Sequence[MeanEvidence],
+    median: SignEvidence,
+    alpha: float,
+    p_values: Array,
+    adjusted: Array,
+) -> FeaturePair:
+    slots = Slots(evidence[j].slots.sums - evidence[k].slots.sums, evidence[j].slots.counts)
+    difference = mean_of(slots, alpha)
+    larger = names[j] if adjusted[j, k] < alpha else names[k] if adjusted[k, j] < alpha else None
+    return FeaturePair(
+        first=names[j],
+        second=names[k],
+        difference=difference.mean,
+        ci_low=difference.low,
+        ci_high=difference.high,
+        p_first=float(p_values[j, k]),
+        p_second=float(p_values[k, j]),
+        p_first_adjusted=float(adjusted[j, k]),
+        p_second_adjusted=float(adjusted[k, j]),
+        larger=larger,
+        median=median.statistic,
+        median_low=median.ci_low,
+        median_high=median.ci_high,
+        p_sign=float(two_sided_p_value(median.n_positive, median.n_negative)),
+        n_first=median.n_positive,
+        n_second=median.n_negative,
+    )
+
+
+def _range(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"

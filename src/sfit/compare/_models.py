@@ -1,0 +1,623 @@
+"""Two or more models on the same rows: which predicts better, and which uses a feature more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from sfit._arguments import warn_of_order
+from sfit._binomial import two_sided_p_value
+from sfit._contrast import Question
+from sfit._diagnostics import few_clusters
+from sfit._differences import Evaluation
+from sfit._mean_test import ClusterMeans, MeanEvidence, MeanStatistic
+from sfit._measure import measure
+from sfit._multiplicity import adjust, n_draws, smallest_threshold
+from sfit._session import Session
+from sfit._text import fixed, listed, number, p_relation, p_text, printable
+from sfit.compare._base import Comparison, ComparisonSettings, Grid, frame_of
+from sfit.compare._between import WHOLE, BetweenGains, BetweenModels
+from sfit.compare._gains import Gains, gains_of, paired_test
+from sfit.compare._request import CompareRequest
+from sfit.compare._samples import blamed, check_models, opened_for_all, prepare_all
+from sfit.sample import Sample
+from sfit.sample._reference import describe_reference
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """The paired comparison of two models: differences are first minus second."""
+
+    first: str
+    second: str
+    difference: float
+    """Mean difference; with clusters, the mean over clusters."""
+    ci_low: float
+    ci_high: float
+    p_value: float
+    """Two-sided paired test of the null hypothesis that the mean difference is 0."""
+    p_adjusted: float
+    significant: bool
+    median: float
+    median_low: float
+    median_high: float
+    p_sign: float
+    """Two-sided sign test of the null hypothesis that the median difference is 0."""
+    n: int
+    """Units: rows or clusters."""
+    n_positive: int
+    """Units with a positive difference."""
+    n_negative: int
+
+
+@dataclass(frozen=True)
+class ModelDifference(PairedDifference):
+    """Two whole models: the loss of the first minus the loss of the second."""
+
+    loss_first: float
+    loss_second: float
+
+    @property
+    def better(self) -> str | None:
+        """The model with the significantly smaller mean loss; None: undecided."""
+        if not self.significant:
+            return None
+        return self.second if self.difference > 0 else self.first
+
+
+@dataclass(frozen=True)
+class GainDifference(PairedDifference):
+    """One feature in two models: its gain in the second minus its gain in the first."""
+
+    feature: str
+    gain_first: float
+    gain_second: float
+    missing_in: str | None
+    """The model that does not have the feature; its gain there is 0. None: both have it."""
+
+    @property
+    def used_more_by(self) -> str | None:
+        """The model that gains significantly more from the feature; None: undecided."""
+        if not self.significant:
+            return None
+        return self.second if self.difference > 0 else self.first
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ModelComparison(Comparison):
+    r"""The result of `compare_models`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The models; every other model is compared with the first.
+    models : tuple of ModelDifference
+        One entry per other model: the whole models.
+    features : tuple of GainDifference
+        One entry per other model and feature.
+    settings : ComparisonSettings
+        The arguments.
+    caveats : tuple of str
+        Warnings for readers of this result.
+    run : dict
+        How the result was computed; ignored by ``==``.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> X, y = sfit.simulate.interactions(6000, random_state=0)
+    >>> models = {
+    ...     "champion": LinearRegression().fit(X[:4000], y[:4000]),
+    ...     "challenger": HistGradientBoostingRegressor(random_state=0).fit(X[:4000], y[:4000]),
+    ... }
+    >>> compared = sfit.compare_models(
+    ...     models, X[4000:], y[4000:], reference=X[:4000], random_state=0
+    ... )
+    >>> compared.models[0].better
+    'challenger'
+    >>> [one.feature for one in compared.features if one.used_more_by == "challenger"]
+    ['X3']
+    >>> sfit.ModelComparison.from_json(compared.to_json()) == compared
+    True
+    """
+
+    RECORDS: ClassVar[Mapping[str, type]] = {"models": ModelDifference, "features": GainDifference}
+    METHOD: ClassVar[str] = (
+        "Paired tests of mean differences by random sign flips: J. P. Romano, On the Behavior of "
+        "Randomization Tests Without a Group Invariance Assumption, Journal of the American "
+        "Statistical Association 85, 1990."
+    )
+
+    names: tuple[str, ...]
+    models: tuple[ModelDifference, ...]
+    features: tuple[GainDifference, ...]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per model that is compared with the first."""
+        return frame_of(self.models, ModelDifference)
+
+    @property
+    def features_table(self) -> pd.DataFrame:
+        """One row per model and feature."""
+        return frame_of(self.features, GainDifference)
+
+    @property
+    def title(self) -> str:
+        """The heading of the page."""
+        return f"Comparison of {listed(self.names)}"
+
+    def findings(self) -> list[str]:
+        """Which model predicts better, and which features they use differently.
+
+        Returns
+        -------
+        list of str
+            One sentence each.
+        """
+        return [sentence for one in self.models for sentence in self._findings_about(one)]
+
+    def _findings_about(self, one: ModelDifference) -> list[str]:
+        sentences = [_verdict(one)]
+        of_pair = [gain for gain in self.features if gain.second == one.second]
+        for name, other in ((one.second, one.first), (one.first, one.second)):
+            more = [gain for gain in of_pair if gain.used_more_by == name]
+            gained = [gain.feature for gain in more if max(gain.gain_first, gain.gain_second) > 0]
+            lost = [gain.feature for gain in more if gain.feature not in gained]
+            if gained:
+                sentences.append(f"{printable(name)} gains more from {listed(gained)}.")
+            if lost:
+                sentences.append(f"{printable(other)} loses more by {listed(lost)}.")
+        if not any(gain.significant for gain in of_pair):
+            sentences.append("No feature gains significantly more in one of them.")
+        return sentences
+
+    def grids(self) -> list[Grid]:
+        """The whole models, and the features of each pair.
+
+        Returns
+        -------
+        list of Grid
+            Tables of text.
+        """
+        head = ("Model", "Loss", "Loss of the first", "Difference", "Low", "High", "p")
+        whole = Grid(
+            f"Mean loss, compared with {self.names[0]}",
+            (*head, "Median", "p (sign)", "Better rows", "Worse rows"),
+            tuple(
+                (
+                    one.second,
+                    fixed(one.loss_second, 4),
+                    fixed(one.loss_first, 4),
+                    *_paired_cells(one),
+                    f"{one.n_positive:,}",
+                    f"{one.n_negative:,}",
+                )
+                for one in self.models
+            ),
+            tuple(one.significant for one in self.models),
+            note=f"Differences are the loss of {printable(self.names[0])} minus that of the other "
+            "model: positive if the other model is better.",
+        )
+        return [whole, *(self._features_grid(one.second) for one in self.models)]
+
+    def gains_of(self, second: str) -> list[GainDifference]:
+        """The features of one pair of models.
+
+        Parameters
+        ----------
+        second : str
+            The model that is compared with the first.
+
+        Returns
+        -------
+        list of GainDifference
+            Significant ones first, then by the size of the difference.
+        """
+        return sorted(
+            (one for one in self.features if one.second == second),
+            key=lambda one: (not one.significant, -abs(one.difference)),
+        )
+
+    def _features_grid(self, second: str) -> Grid:
+        first, rows = self.names[0], self.gains_of(second)
+        head = ("Feature", f"Gain in {first}", f"Gain in {second}", "Difference", "Low", "High")
+        missing = [one for one in rows if one.missing_in is not None]
+        lacking = "".join(
+            f" {printable(name)} does not have "
+            f"{listed([one.feature for one in missing if one.missing_in == name])}."
+            for name in dict.fromkeys(one.missing_in for one in missing)
+        )
+        return Grid(
+            f"Gains of the features, {first} and {second}",
+            (*head, "p", "Median", "p (sign)"),
+            tuple(
+                (
+                    one.feature,
+                    fixed(one.gain_first, 4),
+                    fixed(one.gain_second, 4),
+                    *_paired_cells(one),
+                )
+                for one in rows
+            ),
+            tuple(one.significant for one in rows),
+            note=f"Differences are the gain in {printable(second)} minus the gain in "
+            f"{printable(first)}.{lacking}",
+        )
+
+    def reading(self) -> list[tuple[str, str]]:
+        """The terms of the tables and their meanings.
+
+        Returns
+        -------
+        list of (str, str)
+            Terms and their meanings.
+        """
+        units = self.settings.units
+        return [
+            (
+                "Gain",
+                "By how much the mean loss of a model falls when the feature is revealed to it. A "
+                "model that hides its features at a poor place can gain much from one; compare "
+                "gains only under a reference that suits both models.",
+            ),
+            (
+                "p",
+                f"The two-sided paired test of the mean difference over the same {units}, by sign "
+                "flips. It is exact if the differences are symmetric about zero, and asymptotic "
+                "otherwise. The correction is within the models, and within the features.",
+            ),
+            ("Low, High", "Asymptotic interval of the mean difference, not corrected."),
+            (
+                "p (sign)",
+                "The two-sided sign test of the median difference, not corrected. It is exact, but "
+                "asks another question: whether one model is better on more than half of the "
+                f"{units}. It decides nothing here.",
+            ),
+        ]
+
+    def check(self) -> None:
+        """Raise ValueError if the fields of a stored result contradict each other."""
+        others = [one.second for one in self.models]
+        names = {one.feature for one in self.features}
+        if [*self.names[:1], *others] != list(self.names) or not others:
+            raise ValueError("names and models do not belong together")
+        if len(self.features) != len(names) * len(others):
+            raise ValueError("features do not belong to these models")
+
+    def displays(self) -> list[Any]:
+        """One picture for each model that is compared with the first.
+
+        Returns
+        -------
+        list of ModelsDisplay
+            Not drawn yet.
+        """
+        from sfit.plotting import ModelsDisplay
+
+        return [ModelsDisplay(self, name) for name in self.names[1:]]
+
+    def plot(self, ax: Any = None, model: str | None = None) -> Any:
+        """Draw the gains of the features in two models, and the differences with their intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to draw on.
+        model : str, optional
+            The model to draw beside the first; by default, the second.
+
+        Returns
+        -------
+        ModelsDisplay
+            The display, drawn.
+        """
+        from sfit.plotting import ModelsDisplay
+
+        return ModelsDisplay(self, model).plot(ax=ax)
+
+
+def _verdict(one: ModelDifference) -> str:
+    """Which of two models predicts better, in one sentence."""
+    losses = {one.first: one.loss_first, one.second: one.loss_second}
+    if one.better is None:
+        better, worse = one.second, one.first
+        verdict = (
+            f"{printable(better)} and {printable(worse)} do not differ significantly in mean loss:"
+        )
+    else:
+        better, worse = one.better, one.first if one.better == one.second else one.second
+        verdict = f"{printable(better)} predicts better than {printable(worse)}: mean loss"
+    return (
+        f"{verdict} {number(losses[better])} against {number(losses[worse])} "
+        f"({p_relation(one.p_adjusted)})."
+    )
+
+
+def _paired_cells(one: PairedDifference) -> tuple[str, ...]:
+    return (
+        fixed(one.difference, 4),
+        fixed(one.ci_low, 4),
+        fixed(one.ci_high, 4),
+        p_text(one.p_adjusted),
+        fixed(one.median, 4),
+        p_text(one.p_sign),
+    )
+
+
+def compare_models(
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    *,
+    features: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
+    loss: str | Callable[[Any, Any], Any] = "auto",
+    alpha: float = 0.05,
+    correction: str | None = "holm",
+    reference: Any = "mean",
+    groups: Mapping[str, Sequence[Any]] | None = None,
+    always_on: Sequence[Any] = (),
+    given: Sequence[Any] | str = (),
+    clusters: Any = None,
+    fast: bool = True,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_key: str | None = None,
+    random_state: Any = None,
+) -> ModelComparison:
+    r"""Compare models on the same held-out rows: their losses, and the gains of their features.
+
+    The first model is the champion; each other model is compared with it. Losses and gains are
+    compared row by row, so what makes a row hard for both models cancels.
+
+    Parameters
+    ----------
+    models : mapping
+        From names to fitted models, of any libraries: ``{"champion": a, "challenger": b}``.
+    X, y : as in `feature_significance`
+        Held-out rows and the observed target. The rows must hold the columns of all models.
+    features : sequence or mapping of sequences, optional
+        The columns to pass to every model, or to each model by its name. By default, the feature
+        names stored in a model; if it has none, all columns. A feature that a model does not have
+        gains nothing in it, and the result says so.
+    loss : as in `feature_significance`
+        The loss of all models.
+    alpha : float, default=0.05
+        Level of every test.
+    correction : {"holm", "bonferroni", "fdr_by", "fdr_bh", None}, default="holm"
+        Multiple-testing correction: over the models, and over all features of all models.
+    reference, groups, always_on : as in `feature_significance`
+        How features are hidden, and which columns form one. Names that only some models have are
+        used for these models.
+    given : sequence of names or "rest", default=()
+        Features revealed on both sides, which are not compared. `"rest"`: the gain of a feature is
+        that over all the others.
+    clusters : as in `feature_significance`
+        Rows that depend on each other. A cluster then counts once, with its mean losses.
+    fast, n_jobs, progress, checkpoint, checkpoint_key : as in `feature_significance`
+        How the work is done.
+    random_state : int or Generator, optional
+        Seed of the sign flips and of the rows that an `Average` draws. By default, a seed is drawn;
+        the result records it.
+
+    Returns
+    -------
+    ModelComparison
+        The differences of the losses, and of the gains of every feature.
+
+    Notes
+    -----
+    Let :math:`D_i` be the loss of the first model on row i minus that of the second; or the gain of
+    a feature in the second model minus its gain in the first. The null hypothesis :math:`E D = 0`
+    is tested by flipping signs at random: :math:`p = \#\{|S_b| \ge |S|\} / (B + 1)`, with
+    :math:`S = \sum_i D_i` among its B + 1 flipped copies. Comparing sums compares studentised
+    means, because no flip changes :math:`\sum_i D_i^2`. The test is exact if :math:`D` is symmetric
+    about zero, and asymptotic otherwise. Beside it stands the sign test of the null hypothesis that
+    the median of :math:`D` is 0, which is exact; with skewed differences that is another question.
+
+    Examples
+    --------
+    >>> import sfit
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = sfit.simulate.interactions(6000, random_state=0)
+    >>> train, test = slice(0, 4000), slice(4000, None)
+    >>> models = {
+    ...     "all": LinearRegression().fit(X[train], y[train]),
+    ...     "without X1": LinearRegression().fit(X[train].drop(columns="X1"), y[train]),
+    ... }
+    >>> compared = sfit.compare_models(models, X[test], y[test], random_state=0)
+    >>> compared.models[0].better, compared.features[0].missing_in
+    ('all', 'without X1')
+    """
+    models = check_models(models)
+    request = CompareRequest.checked(**locals())
+    session = Session.of(request)
+    warn_of_order(X, y, "y")
+    warn_of_order(X, clusters, "clusters")
+    seed = session.seed(request.random_state)
+    samples = prepare_all(models, X, y, request, seed)
+    names = tuple(dict.fromkeys(chain(*(one.features.names for one in samples.values()))))
+    gains = gains_of(request, names)
+    identity = request.identity() | {
+        "comparison": "models",
+        "models": list(models),
+        "given": "rest" if gains.rest else sorted(gains.given),
+    }
+    stored = opened_for_all(request, identity, samples)
+    with stored as session.checkpoint:
+        seed = session.seed(request.random_state)  # stored: a resumed run draws the same
+        evaluations = {
+            name: blamed(name, sample.evaluation, request.fast, session.warn)
+            for name, sample in samples.items()
+        }
+        [(first, champion), *others] = evaluations.items()
+        rows = samples[first].rows
+        statistic = paired_test(request.alpha, rows, seed)
+        whole: list[MeanEvidence] = []
+        of_features: list[MeanEvidence] = []
+        for name, evaluation in others:
+            label = f"{first} and {name}"
+            whole += measure(
+                BetweenModels(champion, evaluation),
+                [Question(WHOLE, 0, len(rows))],
+                f"models, {label}",
+                statistic=statistic,
+                session=session,
+            )
+            of_features += measure(
+                between_gains(champion, evaluation, names),
+                [Question(gains.of(j), 0, len(rows)) for j in gains.compared],
+                f"gains, {label}",
+                statistic=statistic,
+                session=session,
+            )
+    few = few_clusters(rows.n_clusters) if clusters is not None else ()
+    session.warn(*few)
+    size = n_draws(smallest_threshold(request.alpha, request.correction, len(of_features)))
+    test = Decision(statistic, size, request.alpha, request.correction)
+    return ModelComparison(
+        names=tuple(models),
+        models=model_differences(test, whole, tuple(models)),
+        features=gain_differences(test, of_features, tuple(models), gains, names, samples),
+        settings=_settings(request, samples[first], gains, names, seed, size),
+        caveats=(*_caveats(samples, evaluations), *few),
+        run=session.run(),
+    )
+
+
+def _settings(
+    request: CompareRequest,
+    sample: Sample,
+    gains: Gains,
+    names: Sequence[str],
+    seed: int,
+    size: int,
+) -> ComparisonSettings:
+    given = ("rest",) if gains.rest else tuple(names[j] for j in sorted(gains.given))
+    return ComparisonSettings(
+        n_rows=len(sample.rows),
+        n_clusters=sample.rows.n_clusters or None,
+        loss=sample.loss.name,
+        alpha=request.alpha,
+        correction=request.correction,
+        reference=describe_reference(sample.asked["reference"]),
+        reference_origin=sample.features.origin,
+        given=given,
+        always_on=sample.always_on,
+        seed=seed,
+        n_draws=size,
+    )
+
+
+def _caveats(
+    samples: Mapping[str, Sample], evaluations: Mapping[str, Evaluation]
+) -> tuple[str, ...]:
+    """The caveats of all models; those that not all share begin with the model's name."""
+    of_model = {name: [*samples[name].caveats, *evaluations[name].caveats()] for name in samples}
+    shared = set.intersection(*map(set, of_model.values()))
+    texts = [
+        text if text in shared else f"model {name!r}: {text}"
+        for name, some in of_model.items()
+        for text in some
+    ]
+    return tuple(dict.fromkeys(texts))
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How the evidence of several comparisons is decided together."""
+
+    statistic: MeanStatistic | ClusterMeans
+    size: int
+    alpha: float
+    correction: str | None
+
+    def decided(self, evidence: Sequence[MeanEvidence]) -> list[dict[str, Any]]:
+        """The fields that all paired differences have."""
+        p_values = self.statistic.extreme(evidence, self.size).either / self.size
+        adjusted = adjust(p_values, self.correction)
+        of_signs = two_sided_p_value(
+            [one.n_positive for one in evidence], [one.n_negative for one in evidence]
+        )
+        return [
+            {
+                **dict(zip(("difference", "ci_low", "ci_high"), one.mean(self.alpha), strict=True)),
+                "p_value": float(p),
+                "p_adjusted": float(q),
+                "significant": bool(q < self.alpha),
+                "median": one.statistic,
+                "median_low": one.ci_low,
+                "median_high": one.ci_high,
+                "p_sign": float(p_sign),
+                "n": one.n,
+                "n_positive": one.n_positive,
+                "n_negative": one.n_negative,
+            }
+            for one, p, q, p_sign in zip(evidence, p_values, adjusted, of_signs, strict=True)
+        ]
+
+
+def model_differences(
+    test: Decision, evidence: Sequence[MeanEvidence], models: Sequence[str]
+) -> tuple[ModelDifference, ...]:
+    """The records of the whole models."""
+    records = zip(models[1:], evidence, test.decided(evidence), strict=True)
+    return tuple(
+        ModelDifference(
+            first=models[0],
+            second=name,
+            **fields,
+            loss_first=one.effects.loss_base,
+            loss_second=one.effects.loss_full,
+        )
+        for name, one, fields in records
+    )
+
+
+def gain_differences(
+    test: Decision,
+    evidence: Sequence[MeanEvidence],
+    models: Sequence[str],
+    gains: Gains,
+    names: Sequence[str],
+    samples: Mapping[str, Sample],
+) -> tuple[GainDifference, ...]:
+    """The records of the features."""
+    asked = [(name, names[j]) for name in models[1:] for j in gains.compared]
+    records = zip(asked, evidence, test.decided(evidence), strict=True)
+    return tuple(
+        GainDifference(
+            first=models[0],
+            second=name,
+            **fields,
+            feature=feature,
+            # The second model's gain is the base: positive differences favour it.
+            gain_first=one.effects.loss_full,
+            gain_second=one.effects.loss_base,
+            missing_in=next(
+                (one for one in (models[0], name) if feature not in samples[one].features.names),
+                None,
+            ),
+        )
+        for (name, feature), one, fields in records
+    )
+
+
+def between_gains(first: Evaluation, second: Evaluation, names: Sequence[str]) -> BetweenGains:
+    """The gains in two models, by features of their union."""
+    places = tuple(
+        {
+            names.index(name): position
+            for position, name in enumerate(one.predictions.features.names)
+        }
+        for one in (first, second)
+    )
+    return BetweenGains(first, second, places)  # type: ignore[arg-type]
