@@ -156,8 +156,6 @@ class MeanEvidence(SignEvidence):
     """The differences of a contrast: their slots, and what the sign test counts of them."""
 
     slots: Slots
-    n_negative: int
-    """Units whose loss is larger on the full side."""
     n_clusters: int | None
     """Number of clusters, if they are the units."""
     size: int
@@ -334,7 +332,6 @@ class MeanStatistic(Flips, SignStatistic):
         return MeanEvidence(
             **vars(evidence),
             slots=seen.slots,
-            n_negative=evidence.effects.n_worse,
             n_clusters=None,
             size=self.size(question),
         )
@@ -386,13 +383,8 @@ class ClusterMeans(Flips, ClusterSigns):
         """The evidence of all clusters."""
         evidence = super().conclude(question, seen)
         losses = mean_losses(seen)
-        difference: Array = losses.base - losses.full
-        return MeanEvidence(
-            **vars(evidence),
-            slots=dealt(difference),
-            n_negative=int(np.count_nonzero(difference < 0)),
-            size=self.size(question),
-        )
+        slots = dealt(losses.base - losses.full)
+        return MeanEvidence(**vars(evidence), slots=slots, size=self.size(question))
 
     def too_few(self, n: int) -> tuple[str, ...]:
         """Nothing is known before the clusters of a part are counted; see `caveats`."""
