@@ -238,10 +238,10 @@ def check_order(X: Any, by: Any) -> None:
     if not isinstance(dtype, pd.CategoricalDtype) or not dtype.ordered:
         return
     if not dtype.categories.is_monotonic_increasing:
+        categories = shorten(dtype.categories.tolist())
         raise ArgumentError(
-            f"by has ordered categories, {shorten(dtype.categories.tolist())}, but trend=True takes labels "
-            "in sorted order: pass numbers, such as the codes of the categories, or dates as "
-            "2024-05."
+            f"by has ordered categories, {categories}, but trend=True takes labels in sorted "
+            "order: pass numbers, such as the codes of the categories, or dates as 2024-05."
         )
 
 
