@@ -5,13 +5,15 @@ from __future__ import annotations
 import glob
 import gzip
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from sfit.cli.model_files._formats import MOST_RATIO, MOST_UNPACKED
-from sfit.exceptions import DataError, MissingDependencyError
+from sfit.exceptions import DataError, MissingDependencyError, SFITError
 
 KINDS = "CSV (.csv, .csv.gz) or Parquet (a file, a folder or a glob such as 'rows/*.parquet')"
 
@@ -82,6 +84,35 @@ def _csv(source: str, packed: bool) -> pd.DataFrame:
         raise DataError(
             f"{source!r} cannot be read as CSV ({reason}); rows are {KINDS}."
         ) from error
+
+
+@contextmanager
+def explained(rows: Any, source: str) -> Iterator[None]:
+    """Name the cells that make a column of numbers one of text, if an error may come from them."""
+    try:
+        yield
+    except SFITError as error:
+        cells = _text_among_numbers(rows) if isinstance(rows, pd.DataFrame) else ""
+        if not cells:
+            raise
+        raise type(error)(f"{str(error).rstrip()} Note {cells} of {source!r}.") from error
+
+
+def _text_among_numbers(rows: pd.DataFrame) -> str:
+    """The first cell of text in a column that otherwise holds numbers."""
+    for name in rows.columns:
+        column = rows[name]
+        if column.dtype != object and not pd.api.types.is_string_dtype(column):
+            continue
+        present = column.dropna()
+        words = present[pd.to_numeric(present, errors="coerce").isna()]
+        if 0 < len(words) <= len(present) / 10:
+            others = "" if len(words) == 1 else f", and text in {len(words) - 1} other rows,"
+            return (
+                f"the text {words.iloc[0]!r}{others} in column {name!r}, row {words.index[0]}, "
+                f"where {len(present) - len(words):,} cells hold numbers: correct it in the file,"
+            )
+    return ""
 
 
 def _parquet(source: str, files: list[str]) -> pd.DataFrame:
