@@ -73,9 +73,10 @@ def minority(tests: Sequence[SetTest], given: bool) -> list[str]:
     texts = []
     if helped:
         other = "" if given else " test='permutation' finds such effects."
+        verb = "lowers" if len(helped) == 1 else "lower"
         texts.append(
-            f"{named(helped)} {'lowers' if len(helped) == 1 else 'lower'} the mean loss, but not that "
-            f"of the typical row: a minority of the rows gains much.{other}"
+            f"{named(helped)} {verb} the mean loss, but not that of the typical row: a minority of "
+            f"the rows gains much.{other}"
         )
     if harmed:
         verbs = "improves {} but raises" if len(harmed) == 1 else "improve {} but raise"

@@ -7,6 +7,7 @@ labels, `_show` prints.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -71,11 +72,14 @@ OPTIONS = {
 
 def with_option(message: str, arguments: list[str]) -> str:
     """A message that begins with an option of the command line, not with the library's argument."""
-    name = message.partition(" ")[0].partition("=")[0].partition("[")[0]
+    named = re.match(r"(\w+)(?:\['(.*?)'\])?", message)
+    if named is None:
+        return message
+    name, member = named.groups()
     option = f"--{OPTIONS.get(name, name).replace('_', '-')}"
     if not any(word == option or word.startswith(f"{option}=") for word in arguments):
         return message
-    return option + message.removeprefix(name)
+    return f"{option}{'' if member is None else f' {member}'}{message[named.end() :]}"
 
 
 def _help_command(error: Exception) -> str:

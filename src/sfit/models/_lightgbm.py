@@ -151,7 +151,8 @@ def view(model: Any, loss: Any) -> ModelView | None:
 
 def _category(column: pd.Series[Any], categories: list[Any]) -> pd.Series[Any]:
     """A column with the categories of training; a value that is none of them is missing."""
-    found = column.astype(pd.CategoricalDtype(categories))
+    known = column.where(column.isin(categories))
+    found = known.astype(pd.CategoricalDtype(categories))
     if found.isna().all() and not column.isna().all():
         values = column.dropna().unique()[:5].tolist()
         raise DataError(
