@@ -116,7 +116,7 @@ def _distinct_rows(predictions: Sequence[Any]) -> Array | None:
 
 
 def _taken(values: Array, codes: Array | None, at: Array | None) -> Array:
-    """Values for some rows, or for every row; without codes, there is one for each row, or for all."""
+    """Values for some rows, or for every row. Without codes there is one per row, or for all."""
     if codes is None:
         return values
     return values.take(codes if at is None else codes.take(at), axis=0)
