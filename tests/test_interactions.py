@@ -610,6 +610,17 @@ def test_errors_over_all_orders_count_one_base_per_set(rows):
     assert adjusted[1] == pytest.approx([42.0] * len(adjusted[1]))
 
 
+def test_the_mean_test_compares_the_same_sides(rows):
+    """Its mean differences are the gains that the sign test reports."""
+    function = sfit.simulate.interactions_mean
+    by_sign = sets(run(function, *rows))
+    by_mean = sets(run(function, *rows, test="mean", random_state=0))
+    assert by_mean.keys() == by_sign.keys()
+    for term, test in by_mean.items():
+        assert test.mean == pytest.approx(by_sign[term].gain, rel=1e-8, abs=1e-9)
+        assert test.significant == (term in (("X1", "X2"), ("X4", "X5")))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -787,7 +798,8 @@ def test_only_an_interaction(rows):
 
     X = rows[0]
     content = describe(run(product, X, product(X), beta=0.0))
-    assert "it improves on the additive prediction from its parts on " in content["finding"][1]
+    expected = "compared with the additive prediction from its parts, it lowers the loss on "
+    assert expected in content["finding"][1]
 
 
 def test_shares_as_text():
