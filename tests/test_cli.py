@@ -20,6 +20,7 @@ from sfit.models import function_model
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
+from sfit.cli import with_option
 from sfit.cli._labels import match_labels
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -428,7 +429,10 @@ PERMUTE = (*TEST, "--test", "permutation")
         (["test", "m.skops", "d.csv", "-t", "y", "--partners", "no"], ["--partners", "auto, all"]),
         (["test", "m.skops", "d.csv", "-t", "y", "--report", "x/r.html"], ["folder", "'x/r.html'"]),
         (["test", "m.skops", "d.csv", "-t", "y", "--json", "."], ["is a folder"]),
-        ([*TEST, "--test", "mean"], ["--test", "sign or permutation", "'mean'"]),
+        ([*TEST, "--test", "t"], ["--test", "sign, permutation or mean", "'t'"]),
+        ([*TEST, "--n-flips", "9"], ["--n-flips 9", "--test mean", "omit"]),
+        ([*TEST, "--test", "mean", "--beta", "0"], ["--beta 0", "--test sign", "omit"]),
+        ([*TEST, "--test", "mean", "--n-flips", "0"], ["--n-flips", "at least 1", "'0'"]),
         ([*PERMUTE, "--beta", "0.1"], ["--beta 0.1", "--test sign", "omit"]),
         ([*PERMUTE, "--ties", "drop"], ["--ties drop", "--test sign"]),
         ([*TEST, "--n-permutations", "9"], ["--n-permutations 9", "--test permutation"]),
@@ -502,6 +506,33 @@ def test_wrong_data_files(folder, monkeypatch, data, words):
     monkeypatch.chdir(folder)
     with pytest.raises(DataError, match=re.escape(words)):
         read_rows(data)
+
+
+def test_text_in_a_column_of_numbers(folder, joblib_file, tmp_path):
+    """The column, the row and the cell, whatever the model says about them."""
+    data = pd.read_csv(folder / "rows.csv").astype({"b": object})
+    data.loc[17, "b"] = "n/k"
+    data.to_csv(tmp_path / "wrong.csv", index=False)
+    ended = run("test", joblib_file, tmp_path / "wrong.csv", "-t", "label", "--allow-pickle")
+    assert_refused(ended, "column 'b' of", "wrong.csv", "row 17", "'n/k'", "599 cells")
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments", "expected"),
+    [
+        ("max_beta must lie", ["--max-beta", "5"], "--max-beta must lie"),
+        ("max_order must be", ["--order=0"], "--order must be"),
+        ("groups['a b'] names 'q'", ["--group", "a b=q"], "--group a b names 'q'"),
+        ("alpha must lie", ["-t", "y"], "alpha must lie"),
+        ("...", [], "..."),
+    ],
+)
+def test_errors_name_the_option(message, arguments, expected):
+    assert with_option(message, arguments) == expected
+
+
+def test_a_question_needs_no_full_stop():
+    assert_refused(run("tset"), "Did you mean 'test'? See: sfit --help")
 
 
 def test_wrong_data(folder, joblib_file):
@@ -651,7 +682,7 @@ def test_help_fits_a_screen():
         *("target", "loss", "alpha", "beta", "order", "by", "group", "reference", "partners"),
         *("correction", "alpha-by-order", "report", "json", "jobs", "trust", "allow-pickle"),
         *("debug", "test", "ties", "n-permutations", "statistic", "seed", "clusters", "given"),
-        "row-order",
+        *("row-order", "n-flips"),
     ):
         assert f"--{option}" in ended.stdout
 
