@@ -184,7 +184,6 @@ def test_ranks_at_an_absurd_level(n):
 
 
 def test_names_of_models_and_their_tasks_are_checked_before_any_work():
-    X, y = frame(60)
     with pytest.raises(ArgumentError, match="got the name 1, which is no string"):
         sfit.compare_models({1: first_column, "two": first_column}, None, None)
     calls = []

@@ -26,7 +26,6 @@ from sfit.sample import Sample, open_rows, prepare
 from sfit.sample._columns import asides, column_or_vector, used_columns
 from sfit.sample._reference import has_no_names
 
-
 EXAMPLE = "names to fitted models, such as {'champion': a, 'challenger': b}"
 
 
@@ -110,7 +109,7 @@ def columns_of(view: ModelView, X: Any, y: Any, features: Any, clusters: Any) ->
 
 
 def check_names(used: Mapping[str, Used]) -> None:
-    """Refuse columns without names that two models call differently: which is which?"""
+    """Refuse columns without names that two models call differently."""
     seen: dict[int, tuple[str, str]] = {}
     for model, (labels, numbers) in used.items():
         for number, label in zip(numbers, labels, strict=False):
