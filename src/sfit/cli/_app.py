@@ -173,10 +173,12 @@ def run_test(
         model, data, target, classes=classes, loss=loss, trust=trust, allow_pickle=allow_pickle
     )
     from sfit import feature_significance
+    from sfit.cli._data import explained
     from sfit.cli._show import show_result, write_result
 
     arguments["reference"] = _inputs.reference(reference)
-    result: Any = feature_significance(view, rows, target, **arguments)
+    with explained(rows, data):
+        result: Any = feature_significance(view, rows, target, **arguments)
     show_result(result)
     write_result(result, report, json)
 

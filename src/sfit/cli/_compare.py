@@ -224,9 +224,11 @@ def run(
         options["target"],
         **{name: options[name] for name in ("classes", "loss", "trust", "allow_pickle")},
     )
+    from sfit.cli._data import explained
     from sfit.cli._show import show_result, write_result
 
     arguments["reference"] = _inputs.reference(options["reference"])
-    result = call(views, rows, options["target"], **arguments)
+    with explained(rows, options["data"]):
+        result = call(views, rows, options["target"], **arguments)
     show_result(result)
     write_result(result, *written)
