@@ -131,7 +131,7 @@ def test_a_run_that_failed_goes_on_where_it_stopped(
 
 @pytest.mark.parametrize("units", UNITS)
 def test_results_are_stored_decided_again_and_shown(key, units, frame, model, tmp_path):
-    pytest.importorskip("matplotlib")
+    plt = pytest.importorskip("matplotlib.pyplot")
     pytest.importorskip("jinja2")
     result = sfit.feature_significance(
         model, frame, "y", **options_of(key, units, max_order=2, correction="holm")
@@ -153,6 +153,7 @@ def test_results_are_stored_decided_again_and_shown(key, units, frame, model, tm
     assert words.estimate.capitalize() in result.to_markdown()
     assert "<table>" in result._repr_html_()
     assert result.plot().axes_[0].get_xlabel().startswith(words.axis)
+    plt.close("all")
 
 
 def test_a_damaged_record_is_refused(key, frame, model):
