@@ -31,10 +31,11 @@ def models(X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any, bool]]:
     from lightgbm import LGBMClassifier, LGBMRegressor
     from sklearn.neural_network import MLPRegressor
 
+    network = MLPRegressor(hidden_layer_sizes=[64], max_iter=10, random_state=0)
     trees = {"n_estimators": 200, "verbose": -1, "n_jobs": 1}
     yield "LGBMRegressor", LGBMRegressor(**trees).fit(X, y), False
     yield "LGBMClassifier", LGBMClassifier(**trees).fit(X, y > 0), True
-    yield "MLPRegressor, 64 units", MLPRegressor([64], max_iter=10, random_state=0).fit(X, y), False
+    yield "MLPRegressor, 64 units", network.fit(X, y), False
     torch.manual_seed(0)
     layers = torch.nn.Linear(X.shape[1], 64), torch.nn.ReLU(), torch.nn.Linear(64, 1)
     yield "torch, 64 units", torch.nn.Sequential(*layers), False
