@@ -70,6 +70,7 @@ def content(result):
     "options",
     [
         {"max_order": 2},
+        {"max_order": 2, "interaction": "additive", "exhaustive": True, "given": ["d"]},
         {"by": "part"},
         {"fast": False},
         {"test": "permutation", "by": "part", "random_state": 0},
@@ -78,7 +79,7 @@ def content(result):
         {"test": "permutation", "row_order": "time", "random_state": 0},
     ],
     ids=[
-        *("order 2", "by", "the model itself", "permutation"),
+        *("order 2", "additive", "by", "the model itself", "permutation"),
         *("clusters", "clusters permuted", "time"),
     ],
 )
