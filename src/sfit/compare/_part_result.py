@@ -226,8 +226,8 @@ class PartComparison(Comparison):
                 (
                     one.feature,
                     fixed(one.gain, 4),
-                    str(one.smallest),
-                    str(one.largest),
+                    "–" if one.smallest == one.largest else str(one.smallest),
+                    "–" if one.smallest == one.largest else str(one.largest),
                     p_text(one.p_value),
                     p_text(one.p_adjusted),
                 )
@@ -257,7 +257,17 @@ class PartComparison(Comparison):
     def _grid(self) -> Grid:
         return Grid(
             "Each part and the rest",
-            ("Feature", "Part", "n", "Mean gain", "Low", "High", "Rest", "Difference", "p"),
+            (
+                "Feature",
+                "Part",
+                "n",
+                "Mean gain",
+                "Low",
+                "High",
+                "Rest",
+                "Difference",
+                "p adjusted",
+            ),
             tuple(
                 (
                     one.feature,
@@ -306,7 +316,7 @@ class PartComparison(Comparison):
             (
                 "p adjusted",
                 "After the correction over all features, and over all parts where each part is "
-                "compared with the rest. The table of parts shows adjusted p-values.",
+                "compared with the rest.",
             ),
             *(
                 [
