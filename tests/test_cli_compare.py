@@ -177,8 +177,9 @@ def test_parquet_and_checkpoints(run, folder):
     command = (*command, *OPTIONS, "--checkpoint", "run.sqlite")
     kept = [run(*command) for _ in range(2)]
     assert [ended.stdout for ended in kept] == [plain.stdout] * 2, kept[0].stderr
-    other = run(*command[:3], "label.joblib", *command[4:], "--names", "old,new")
-    assert other.returncode == 2
+    swapped = (*command[:2], "new.joblib", "old.joblib", *command[4:], "--names", "old,new")
+    assert_refused(run(*swapped), "another run")
+    assert_refused(run(*command, "--alpha", "0.1"), "another run", "alpha was 0.05 and is 0.1")
 
 
 @pytest.mark.parametrize("kind", ["models", "features", "parts"])
