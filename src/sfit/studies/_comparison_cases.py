@@ -21,7 +21,6 @@ Rng = np.random.Generator
 Model = Callable[[Array], Array]
 
 ALPHA = 0.05
-N_ROWS = (50, 200, 1_000)
 
 
 @dataclass(frozen=True)
@@ -262,6 +261,76 @@ FEATURES = {
 """Two features with equal mean gains."""
 
 
+# --- an interaction -----------------------------------------------------------------------
+
+
+def with_product(strength: float) -> Model:
+    """The sum of two columns, and a multiple of their product."""
+
+    def predict(X: Array) -> Array:
+        first, second = np.asarray(X, dtype=float).T
+        return np.asarray(first + second + strength * first * second)
+
+    return predict
+
+
+def beyond_addition(model: Model) -> Paired:
+    """The loss of the additive prediction minus that of the model."""
+
+    def differences(one: Sample) -> Array:
+        alone = [model(one.X * mask) for mask in np.eye(2)]
+        additive = alone[0] + alone[1] - model(0 * one.X)
+        return squared(one.y, additive) - squared(one.y, model(one.X))
+
+    def asked(one: Sample, seed: int) -> Answer:
+        result = sfit.feature_significance(
+            model,
+            one.X,
+            one.y,
+            test="mean",
+            interaction="additive",
+            max_order=2,
+            exhaustive=True,
+            correction=None,
+            loss="squared_error",
+            reference=0.0,
+            random_state=seed,
+            fast=False,
+        )
+        [pair] = result.by_order(2)
+        return Answer(pair.p_value, pair.p_sign)
+
+    return Paired(differences, asked, "above")
+
+
+def _products(strength: float, *, skewed: bool = False) -> Callable[[Rng, int], Sample]:
+    """y is the sum of two columns, a multiple of their product, and noise."""
+
+    def draw(rng: Rng, n: int) -> Sample:
+        X = rng.exponential(size=(n, 2)) if skewed else rng.normal(size=(n, 2))
+        noise = rng.exponential(size=n) - 1 if skewed else rng.normal(size=n)
+        return Sample(X, with_product(strength)(X) + noise)
+
+    return draw
+
+
+INTERACTIONS = {
+    "no interaction, the model has none": Case(
+        _products(0.0), beyond_addition(with_product(0.0)), "exact"
+    ),
+    "no interaction, the model has one": Case(
+        _products(0.0), beyond_addition(with_product(0.3)), "asymptotic"
+    ),
+    "the model has twice the interaction": Case(
+        _products(0.15), beyond_addition(with_product(0.3)), "exact"
+    ),
+    "the same, exponential columns and noise": Case(
+        _products(0.15, skewed=True), beyond_addition(with_product(0.3)), "asymptotic"
+    ),
+}
+"""An interaction that improves no mean loss."""
+
+
 # --- effects ------------------------------------------------------------------------------
 
 
@@ -295,14 +364,25 @@ def _weaker_feature(effect: float) -> Case:
     return Case(draw, two_features(total(1, weight)), "asymptotic")
 
 
-EFFECTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+def _true_interaction(effect: float) -> Case:
+    """The model knows the true interaction, which saves a mean loss of the effect."""
+    strength = float(np.sqrt(effect))
+    return Case(_products(strength), beyond_addition(with_product(strength)), "asymptotic")
 
-PAIRED_SIZES = {"models": MODELS, "gains": GAINS, "features": FEATURES}
-PAIRED_POWERS = {
-    "models": {effect: _smaller_errors(effect) for effect in EFFECTS},
-    "gains": {effect: _larger_gain(effect) for effect in EFFECTS},
-    "features": {effect: _weaker_feature(effect) for effect in EFFECTS},
+
+PAIRED_SIZES: dict[str, dict[str, Case]] = {
+    "models": MODELS,
+    "gains": GAINS,
+    "features": FEATURES,
+    "interactions": INTERACTIONS,
 }
+PAIRED_POWERS: dict[str, Callable[[float], Case]] = {
+    "models": _smaller_errors,
+    "gains": _larger_gain,
+    "features": _weaker_feature,
+    "interactions": _true_interaction,
+}
+"""The setting with an effect of some size."""
 
 
 # --- several features ---------------------------------------------------------------------

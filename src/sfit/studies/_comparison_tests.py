@@ -6,18 +6,14 @@ p-values, for all of them at once. The public functions answer for the first few
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
-from sfit._for_studies import count_extreme, dealt, n_draws, two_sided_p_value
+from sfit._for_studies import count_extreme, dealt, n_draws, p_value, two_sided_p_value
 from sfit.studies._comparison_cases import (
     ALPHA,
-    FAMILIES,
-    PAIRED_POWERS,
-    PAIRED_SIZES,
     Array,
     Case,
+    Family,
     Paired,
     compare_features,
 )
@@ -27,24 +23,10 @@ Decisions = dict[str, Array]
 
 SFIT, SIGN, AGREES = "sfit", "sign test of the median", "the public function agrees"
 
-Key = tuple[str, str | float]
-"""A part of the study, and a setting or an effect."""
 
-
-def paired_case(kind: str, key: Key) -> Case:
-    """A setting by its names."""
-    part, name = key
-    cases: Mapping[str, Mapping[str | float, Case]] = (
-        PAIRED_SIZES if kind == "size" else PAIRED_POWERS  # type: ignore[assignment]
-    )
-    return cases[part][name]
-
-
-def decide_paired(
-    kind: str, key: Key, n: int, seed: list[int], count: int, n_asked: int
-) -> Decisions:
+def decide_paired(case: Case, n: int, seed: list[int], count: int, n_asked: int) -> Decisions:
     """The decisions about some data sets of one setting, by the paired test and the sign test."""
-    case, rng = paired_case(kind, key), np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     samples = [case.draw(rng, n) for _ in range(count)]
     flips = int(rng.integers(2**31))
     differences = np.array([case.compared.differences(one) for one in samples])
@@ -68,19 +50,20 @@ def paired_p_values(compared: Paired, differences: Array, seed: int) -> tuple[Ar
     extreme = count_extreme(sums, size, seed)
     counts = {
         "either": extreme.either,
-        "above": extreme.above,
         "both": np.minimum(2 * np.minimum(extreme.above, extreme.below), size),
     }
     positive, negative = (differences > 0).sum(axis=1), (differences < 0).sum(axis=1)
+    if compared.side == "above":
+        return extreme.above / size, p_value(positive, differences.shape[1])
     return counts[compared.side] / size, two_sided_p_value(positive, negative)
 
 
 WRONG, MISSED, DECIDED = "a wrong pair", "a wrong interval of ranks", "pairs decided"
 
 
-def decide_family(name: str, n: int, seed: list[int], count: int) -> Decisions:
+def decide_family(family: Family, n: int, seed: list[int], count: int) -> Decisions:
     """What `compare_features` decides about some data sets with several features."""
-    family, rng = FAMILIES[name], np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     wrong, missed, decided = [], [], []
     for _ in range(count):
         compared = compare_features(family.model, family.draw(rng, n), int(rng.integers(2**31)))
