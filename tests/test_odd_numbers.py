@@ -79,6 +79,18 @@ CALLS = {
             "given",
         )
     },
+    **{
+        f"{argument} of a comparison": lambda value, argument=argument: sfit.compare_features(
+            LINE, X, Y, **{"random_state": 0, argument: value}
+        )
+        for argument in ("alpha", "n_jobs", "random_state", "given", "reference")
+    },
+    **{
+        f"{argument} of models": lambda value, argument=argument: sfit.compare_models(
+            {"one": LINE, "two": first}, X, Y, **{"random_state": 0, argument: value}
+        )
+        for argument in ("alpha", "n_jobs", "random_state", "given", "reference")
+    },
     "validation_fraction": lambda value: run(test=sfit.SignTest(validation_fraction=value)),
     "second beta": lambda value: run(beta=(0.01, value), max_order=2),
     "alpha_by_order": lambda value: run(alpha_by_order=[value]),

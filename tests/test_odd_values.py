@@ -65,6 +65,8 @@ def odd_values():
 
 RESULT = sfit.feature_significance(MODEL, X, Y)
 PARTS = sfit.feature_significance(MODEL, X, Y, by=np.arange(40) % 2)
+TWO = sfit.compare_models({"one": MODEL, "two": lambda rows: rows[:, 1]}, X, Y)
+RANKS = sfit.compare_features(MODEL, X, Y)
 CHOICE = sfit.BetaChoice(0.0, 0.05, ((0.0,),), ("x0",), 40, None, 0)
 
 
@@ -81,6 +83,11 @@ CALLS = {
         sfit.feature_significance,
         {"model": MODEL, "X": X, "y": Y, "beta": "auto", "max_order": 2},
     ),
+    "compare_models": (
+        sfit.compare_models,
+        {"models": {"one": MODEL, "two": lambda rows: rows[:, 1]}, "X": X, "y": Y},
+    ),
+    "compare_features": (sfit.compare_features, {"model": MODEL, "X": X, "y": Y}),
     "choose_beta": (sfit.choose_beta, {"model": MODEL, "X": X, "y": Y, "n_models": 2}),
     "loco_significance": (
         sfit.loco_significance,
@@ -97,6 +104,9 @@ CALLS = {
     "PartitionedResult.at": (PARTS.at, {}),
     "SFITResult.from_json": (sfit.SFITResult.from_json, {"source": RESULT.to_json()}),
     "PartitionedResult.from_json": (sfit.PartitionedResult.from_json, {"source": PARTS.to_json()}),
+    "ModelComparison.from_json": (sfit.ModelComparison.from_json, {"source": TWO.to_json()}),
+    "FeatureComparison.from_json": (sfit.FeatureComparison.from_json, {"source": RANKS.to_json()}),
+    "ModelComparison.to_json": (TWO.to_json, {}),
     "BetaChoice.rate": (CHOICE.rate, {"beta": 0.1}),
     "SFITResult.to_json": (RESULT.to_json, {}),
     "PartitionedResult.to_json": (PARTS.to_json, {}),
@@ -108,6 +118,8 @@ if find_spec("torch"):
 if find_spec("matplotlib"):
     CALLS["SFITResult.plot"] = (RESULT.plot, {})
     CALLS["PartitionedResult.plot"] = (PARTS.plot, {})
+    CALLS["ModelComparison.plot"] = (TWO.plot, {})
+    CALLS["FeatureComparison.plot"] = (RANKS.plot, {})
     CALLS["BetaChoice.plot"] = (CHOICE.plot, {})
 
 

@@ -57,6 +57,7 @@ def evidence_of(n_positive, n=ROWS, beta_max=0.25):
         n=n,
         effects=EFFECTS,
         n_positive=n_positive,
+        n_negative=n - n_positive,
         n_improvable=n,
         statistic=n_positive / n,
         ci_low=0.1,
@@ -327,8 +328,9 @@ def test_a_refit_shows_everything_but_its_feature():
     plan = plan_of("abc")
     contrast = Contrast(frozenset({1}), Refit(1), shown(plan, "a", "b", "c"), 1, 0.0)
     answers = [(contrast, evidence_of(SURE)), (contrast, evidence_of(UNSURE))]
+    p_values = plan.statistic.p_values([evidence for _, evidence in answers])
     [(_, test), (_, other)] = decide(
-        plan.features, plan.statistic, answers, Correction("bonferroni")
+        plan.features, plan.statistic, answers, p_values, Correction("bonferroni")
     )
     assert (test.term, test.base) == (("b",), ("a", "c"))
     assert test.p_adjusted == 2 * test.p_value == pytest.approx(2 * slow.p_value(SURE, ROWS))

@@ -10,13 +10,17 @@ import sfit
 PUBLIC = [
     "Average",
     "BetaChoice",
+    "FeatureComparison",
     "GateTest",
+    "ModelComparison",
     "PartitionedResult",
     "PermutationTest",
     "SFITResult",
     "SFITSelector",
     "SignTest",
     "choose_beta",
+    "compare_features",
+    "compare_models",
     "cross_significance",
     "exceptions",
     "feature_significance",
@@ -46,6 +50,14 @@ ARGUMENTS = {
     sfit.cross_significance: (
         "estimator X y n_folds shuffle test features loss alpha beta correction reference groups "
         "n_jobs progress checkpoint checkpoint_key random_state"
+    ),
+    sfit.compare_models: (
+        "models X y features loss alpha correction reference groups always_on given clusters "
+        "fast n_jobs progress checkpoint checkpoint_key random_state"
+    ),
+    sfit.compare_features: (
+        "model X y features loss alpha reference groups always_on given clusters fast n_jobs "
+        "progress checkpoint checkpoint_key random_state"
     ),
     sfit.SignTest: "interval ties validation validation_fraction random_model",
     sfit.PermutationTest: "n_permutations statistic",
@@ -85,6 +97,8 @@ def test_the_names_of_arguments(function):
     [
         (sfit.feature_significance, ["model", "X", "y"]),
         (sfit.choose_beta, ["model", "X", "y"]),
+        (sfit.compare_models, ["models", "X", "y"]),
+        (sfit.compare_features, ["model", "X", "y"]),
         (sfit.cross_significance, ["estimator", "X", "y"]),
         (sfit.loco_significance, ["estimator", "X_train", "y_train", "X_test", "y_test"]),
     ],

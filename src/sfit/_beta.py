@@ -27,7 +27,7 @@ from sfit._request import BetaRequest, Request, Subject
 from sfit._result import BetaChoice
 from sfit._resume import opened_for
 from sfit._session import Session
-from sfit._sign_test import SignStatistic, SignTest
+from sfit._sign_test import SignStatistic
 from sfit.exceptions import BetaError, DataError, ModelError
 from sfit.sample import Sample, prepare
 
@@ -127,9 +127,10 @@ def choose_beta(
 
 
 def choose_for(
-    request: Request, test: SignTest, sample: Sample, validation: Sample | None, session: Session
+    request: Request, sample: Sample, validation: Sample | None, session: Session
 ) -> tuple[BetaChoice, Sample]:
     """Choose beta for a sign test; return the choice and the rows left to test."""
+    test: Any = request.test
     seed = session.seed(request.random_state)
     if validation is None:
         validation, sample = set_aside(sample, test.validation_fraction, seed)

@@ -174,8 +174,8 @@ def chain_of(estimator: Any, X: Any, y: Any, request: CrossRequest, seed: int) -
         check_labels(target)
     elif is_regressor(estimator):
         checked_numbers(target, choose_loss(request.loss, "regression").of_counts)
-    # Folds that depend on y keep only the permutation test exact: it holds given all of y.
-    stratify = classifies and isinstance(request.test, PermutationTest) and target.ndim == 1
+    # Folds that depend on y keep a test exact only if it holds given all of y.
+    stratify = classifies and not request.test.paired and target.ndim == 1
     folds = cut(
         n,
         request.n_folds,

@@ -13,11 +13,10 @@ from sfit._gathered import GatheredStatistic, check_gathered
 from sfit._given import Conditions
 from sfit._measure import measure
 from sfit._partners import Checked, find_partners
-from sfit._permutation_test import PermutationStatistic, PermutationTest
+from sfit._permutation_test import PermutationStatistic
 from sfit._procedure import Design, nothing_to_test
 from sfit._request import Request
 from sfit._session import Session
-from sfit._sign_test import SignTest
 from sfit.exceptions import ArgumentError
 from sfit.sample import Sample
 
@@ -50,10 +49,7 @@ def answer_questions(
 
 def statistic_of(request: Request, sample: Sample) -> Any:
     """The statistic for the level and the loss of this run; it may still need a seed."""
-    for kind, make in STATISTICS.items():
-        if isinstance(request.test, kind):
-            return make(request, sample)
-    raise TypeError(f"no statistic is made for {type(request.test).__name__}")
+    return STATISTICS[request.test.key](request, sample)
 
 
 def _sign_statistic(request: Request, sample: Sample) -> Any:
@@ -82,11 +78,11 @@ def _permutation_statistic(request: Request, sample: Sample) -> Any:
     return GatheredStatistic(**options, clustered=request.clusters is not None)
 
 
-STATISTICS: dict[type, Callable[[Request, Sample], Any]] = {
-    SignTest: _sign_statistic,
-    PermutationTest: _permutation_statistic,
+STATISTICS: dict[str, Callable[[Request, Sample], Any]] = {
+    "sign": _sign_statistic,
+    "permutation": _permutation_statistic,
 }
-"""The function that makes the statistic of each kind of test."""
+"""For each test, by its key, the function that makes its statistic."""
 
 
 def design_of(
@@ -103,14 +99,16 @@ def design_of(
     if len(given) == len(features.names):
         raise ArgumentError("given names every feature: none is left to test.")
     conditional: dict[str, Any] = {}
-    if isinstance(request.test, PermutationTest):
+    if not request.test.paired:
         reason = conditions.refusal_of(frozenset(given))
         if reason is not None:
             causes = [
                 name for name, some in (("given", given), ("always_on", sample.always_on)) if some
             ]
             named = " and ".join(f"{name}={getattr(request, name)!r}" for name in causes)
-            raise ArgumentError(f"{named} cannot be combined with test='permutation': {reason}")
+            raise ArgumentError(
+                f"{named} cannot be combined with test={request.test.key!r}: {reason}"
+            )
         conditional["refusals"] = conditions.refusals
     tested = features.everything - set(given)
     # Order 1 needs no partners, and their lists hold p x p numbers.

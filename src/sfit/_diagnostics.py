@@ -114,17 +114,17 @@ def closed_too_early(tests: Sequence[AnySetTest], gates: Sequence[GateTest]) -> 
 def unreachable(
     tests: Sequence[AnySetTest], alpha: float, correction_at: Callable[[int], Correction]
 ) -> list[str]:
-    """Sentences about orders in which no p-value of a permutation test can be small enough."""
+    """Sentences about orders in which random draws cannot give a p-value that is small enough."""
     texts = []
     for order in sorted({test.order for test in tests}):
         family = [test for test in tests if test.order == order]
-        resolutions = [t.p_resolution for t in family if isinstance(t, PermutationSetTest)]
+        smallest = min(test.p_resolution for test in family)
         threshold = correction_at(order).smallest_threshold(alpha, len(family))
-        if resolutions and min(resolutions) >= threshold:
+        if smallest >= threshold:
             texts.append(
-                f"no p-value of order {order} can be below {min(resolutions):.2g}, and the smallest"
-                f" is compared with {threshold:.2g}: use more permutations or more rows, or decide "
-                "at a larger alpha or with another correction."
+                f"no p-value of order {order} can be below {smallest:.2g}, and the smallest is "
+                f"compared with {threshold:.2g}: use more {family[0].draws} or more rows, or "
+                "decide at a larger alpha or with another correction."
             )
     return texts
 

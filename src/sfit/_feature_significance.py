@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Literal, TypedDict, Unpack, cast, overload
 
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
@@ -15,7 +15,7 @@ from sfit._diagnostics import correlated, unreachable
 from sfit._given import Conditions, not_tested
 from sfit._partitioned import PartitionedResult
 from sfit._partners import Partners, check_partners
-from sfit._permutation_test import PermutationStatistic, PermutationTest
+from sfit._permutation_test import PermutationTest
 from sfit._procedure import Design, Outcome, follow
 from sfit._request import Request
 from sfit._result import BetaChoice, Settings, SFITResult
@@ -269,8 +269,8 @@ def feature_significance(
         if sample.seed is not None or request.test.random:
             seed = session.seed(request.random_state)  # stored: a resumed run draws the same
         choice = None
-        if request.betas is None and isinstance(request.test, SignTest):
-            choice, sample = choose_for(request, request.test, sample, validation, session)
+        if request.betas is None:
+            choice, sample = choose_for(request, sample, validation, session)
             design = replace(design, betas=(choice.beta,) * request.max_order)
         if request.test.random:
             design = replace(design, statistic=replace(statistic_of(request, sample), seed=seed))
@@ -289,9 +289,10 @@ def feature_significance(
 
 def validation_of(request: Request, sample: Sample, model: Any) -> Sample | None:
     """The user's validation rows for ``beta="auto"``; None if not given."""
-    if not isinstance(request.test, SignTest) or request.test.validation is None:
+    asked = getattr(request.test, "validation", None)
+    if asked is None:
         return None
-    pair = check_validation(request.test.validation)
+    pair = check_validation(asked)
     warn_of_order(*pair, "validation[1]", "validation[0]")
     subject = request.subject | {name: sample.asked[name] for name in ("features", "reference")}
     try:
@@ -309,19 +310,19 @@ def validation_of(request: Request, sample: Sample, model: Any) -> Sample | None
 
 def settings_of(request: Request, sample: Sample, design: Design) -> dict[str, Any]:
     """The settings that all parts of the rows share."""
-    features, statistic = sample.features, design.statistic
+    features, statistic = sample.features, cast(Any, design.statistic)
     # Settings with the name of a request field store its checked value.
     names = {one.name for one in fields(Settings)} & {one.name for one in fields(request)}
     return {name: getattr(request, name) for name in names} | {
         "test": statistic.name,
         "loss": sample.loss.name,
         "alpha_by_order": request.alphas,
-        "beta": design.betas if isinstance(request.test, SignTest) else (),
-        "ties": getattr(statistic, "ties", None),
+        "beta": design.betas if request.test.has_beta else (),
+        "ties": getattr(request.test, "ties", None),
         "interval": statistic.interval,
         "reference": describe_reference(sample.asked["reference"]),
         "reference_origin": features.origin,
-        "seed": statistic.seed if isinstance(statistic, PermutationStatistic) else sample.seed,
+        "seed": statistic.seed if request.test.random else sample.seed,
         "space": features.space,
         "given": ("rest",) if design.rest else features.named(design.given),
         "always_on": sample.always_on,

@@ -6,7 +6,7 @@ Only the tallies of a fold leave its worker, and a checkpoint stores them: no mo
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -24,7 +24,6 @@ from sfit._contrast import Contrast, Question, Reveal
 from sfit._document import record_from, storable
 from sfit._losses import choose_loss
 from sfit._measure import measure
-from sfit._permutation_test import PermutationTest
 from sfit._request import CrossRequest
 from sfit._session import Session
 from sfit._set_tests import FoldTest
@@ -97,27 +96,39 @@ class Chain:
 
     def statistic(self, about: About, fold: int = 0) -> Chained:
         """The test of a fold; every fold draws its own permutations."""
-        request = self.request
-        if not isinstance(request.test, PermutationTest):
-            return ChainedSign(
-                request.alpha, request.test.interval, request.test.ties, n_all=self.n_tested
-            )
-        return ChainedPermutation(
-            alpha=request.alpha,
-            test=request.test,
-            loss=choose_loss(request.loss, about.task),
-            n_classes=about.n_classes,
-            n_outputs=about.n_outputs,
-            n_rows=self.n_tested,
-            by_class=False,
-            seed=fold_seed(self.seed, fold),
-        )
+        return CHAINED[self.request.test.key](self, about, fold)
 
     def question(self, feature: int, n: int) -> Question:
         """The first-order question about a feature."""
         alone = frozenset({feature})
         nothing, beta = Reveal(frozenset()), self.request.smallest_improvement
         return Question(Contrast(alone, nothing, Reveal(alone), 1, beta), 0, n)
+
+
+def _chained_sign(chain: Chain, about: About, fold: int) -> Chained:
+    test: Any = chain.request.test
+    return ChainedSign(chain.request.alpha, test.interval, test.ties, n_all=chain.n_tested)
+
+
+def _chained_permutation(chain: Chain, about: About, fold: int) -> Chained:
+    test: Any = chain.request.test
+    return ChainedPermutation(
+        alpha=chain.request.alpha,
+        test=test,
+        loss=choose_loss(chain.request.loss, about.task),
+        n_classes=about.n_classes,
+        n_outputs=about.n_outputs,
+        n_rows=chain.n_tested,
+        by_class=False,
+        seed=fold_seed(chain.seed, fold),
+    )
+
+
+CHAINED: dict[str, Callable[[Chain, About, int], Chained]] = {
+    "sign": _chained_sign,
+    "permutation": _chained_permutation,
+}
+"""For each test that folds can combine, by its key, the function that makes its statistic."""
 
 
 def cut(n: int, n_folds: int, seed: int | None, labels: Any = None) -> tuple[Array, ...]:
@@ -224,7 +235,7 @@ def check_classes(chain: Chain) -> None:
     first = set(chain.target[chain.folds[0]].tolist())
     lacking = [label for label in every.tolist() if label not in first]
     if lacking:
-        stratified = isinstance(chain.request.test, PermutationTest) and chain.request.shuffle
+        stratified = not chain.request.test.paired and chain.request.shuffle
         other = (
             ""
             if stratified

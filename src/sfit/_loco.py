@@ -207,7 +207,9 @@ def _result(
     caveats: tuple[str, ...],
     session: Session,
 ) -> SFITResult:
-    decided = decide(full.features, statistic, compared, Correction(request.correction))
+    p_values = statistic.p_values([evidence for _, evidence in compared])
+    correction = Correction(request.correction)
+    decided = decide(full.features, statistic, compared, p_values, correction)
     settings = Settings(
         test="LOCO (Lei et al.)",
         n_rows=len(full.rows),

@@ -25,6 +25,7 @@ from sfit._effects import EffectTally, conclude
 from sfit._effects import merge as merge_effects
 from sfit._losses import Loss
 from sfit._multiplicity import n_draws
+from sfit._options import Asked
 from sfit._permutations import BLOCK_ROWS, FREE_ROWS, Rematchings
 from sfit._rise import SAMPLED_SHIFTS, RiseSums, interval, is_sampled
 from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest
@@ -45,6 +46,16 @@ SORTED_SHARE = 0.9
 """If less of the variance lies within tiles, the rows are sorted and the test loses power."""
 
 MOST_PERMUTATIONS = 10**7
+
+REST = (
+    "no valid permutation test of one feature given all the others is known without a model of the "
+    "features (Shah and Peters 2020: no test of conditional independence is valid for all "
+    "continuous distributions), and re-matching rows at random would reject true null hypotheses "
+    "in up to all cases. Use test='sign'; name a few discrete features, such as given=['a', 'b'], "
+    "over which the test is exact; or omit given, to ask whether a feature is related to the "
+    "outcome at all."
+)
+"""Why the permutation test cannot test a feature given the rest, and what to do instead."""
 
 STRATUM_ROWS = 8
 """A stratum with fewer rows in a tile is left as it is."""
@@ -112,8 +123,16 @@ class PermutationTest:
     ('X1', 'X3')
     """
 
+    key: ClassVar[str] = "permutation"
+    """Its name as an argument."""
     random: ClassVar[bool] = True
     """Whether the test draws random numbers."""
+    paired: ClassVar[bool] = False
+    """Whether the test compares the losses of two sides, row by row."""
+    has_beta: ClassVar[bool] = False
+    """Whether the test has a smallest relative improvement that counts."""
+    over_folds: ClassVar[bool] = True
+    """Whether `cross_significance` can combine the test over folds."""
 
     n_permutations: int | str = "auto"
     statistic: str = "auto"
@@ -134,6 +153,23 @@ class PermutationTest:
             From the name of an option to its value.
         """
         return {"n_permutations": self.n_permutations, "statistic": self.statistic}
+
+    def check(self, request: Asked) -> None:
+        """Refuse arguments that the permutation test does not understand.
+
+        Parameters
+        ----------
+        request : Asked
+            The arguments of the call.
+        """
+        if request.given_rest:
+            raise ArgumentError(f"given='rest' cannot be combined with test='permutation': {REST}")
+        for name in ("exhaustive", "strict"):
+            if getattr(request, name):
+                raise ArgumentError(
+                    f"{name}=True compares a set with its own members, which the permutation test "
+                    "cannot do: omit it, or use test='sign'."
+                )
 
 
 @dataclass(frozen=True)
@@ -375,9 +411,11 @@ class PermutationStatistic:
         """The p-value of each piece of evidence."""
         return np.array([one.p_value for one in evidence])
 
-    def weakest(self, evidence: Sequence[PermutationEvidence]) -> tuple[int, PermutationEvidence]:
+    def weakest(
+        self, evidence: Sequence[PermutationEvidence], p_values: Array
+    ) -> tuple[int, PermutationEvidence]:
         """The evidence with the largest p-value, and its position; the first of equals."""
-        position = int(np.argmax(self.p_values(evidence)))
+        position = int(np.argmax(p_values))
         return position, evidence[position]
 
     def record(

@@ -12,6 +12,8 @@ from functools import cache, cached_property, partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sfit._contrast import Contrast, Question, Reveal, Term
 from sfit._features import Features
 from sfit._multiplicity import Correction, over_all_orders
@@ -165,15 +167,19 @@ def decide_order(
     planned = [contrasts_of(design, term, order, found) for term in plan_sets(design, order, found)]
     contrasts, left_out = possible(design, planned)
     flat = [contrast for of_set in contrasts for contrast in of_set]
-    answers = iter((yield flat) if flat else [])
+    answers = (yield flat) if flat else []
+    p_values = design.statistic.p_values(answers)
     # A set must pass all its contrasts: the one with the largest p-value is reported.
     reported: list[tuple[Contrast, Any]] = []
+    largest, start = [], 0
     for of_set in contrasts:
-        weakest, evidence = design.statistic.weakest([next(answers) for _ in of_set])
+        own = slice(start, start + len(of_set))
+        weakest, evidence = design.statistic.weakest(answers[own], p_values[own])
         reported.append((of_set[weakest], evidence))
-    return decide(
-        design.features, design.statistic, reported, design.correction_at(order)
-    ), left_out
+        largest.append(p_values[start + weakest])
+        start = own.stop
+    correction = design.correction_at(order)
+    return decide(design.features, design.statistic, reported, largest, correction), left_out
 
 
 def possible(
@@ -268,11 +274,11 @@ def decide(
     features: Features,
     statistic: Test,
     reported: Sequence[tuple[Contrast, Any]],
+    p_values: Sequence[float],
     correction: Correction,
 ) -> list[tuple[Term, AnySetTest]]:
     """The reported tests of one family of sets, with corrected p-values."""
-    p_values = statistic.p_values([evidence for _, evidence in reported])
-    adjusted = correction.adjust(p_values)
+    adjusted = correction.adjust(np.asarray(p_values, dtype=float))
     tests = []
     for (contrast, evidence), p, q in zip(reported, p_values, adjusted, strict=True):
         term = features.named(contrast.term)

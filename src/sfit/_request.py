@@ -30,8 +30,9 @@ from sfit._arguments import (
 )
 from sfit._losses import check_loss
 from sfit._multiplicity import CORRECTIONS
+from sfit._options import TestOptions
 from sfit._permutation_test import PermutationTest
-from sfit._sign_test import SignTest
+from sfit._sign_test import DEFAULT_BETA, SignTest, refuse_unused
 from sfit.exceptions import ArgumentError
 
 MAX_ORDER = 1_000
@@ -40,24 +41,7 @@ MAX_ORDER = 1_000
 ROW_ORDERS = (None, "time")
 """What the order of the rows may mean."""
 
-REST = (
-    "no valid permutation test of one feature given all the others is known without a model of the "
-    "features (Shah and Peters 2020: no test of conditional independence is valid for all "
-    "continuous distributions), and re-matching rows at random would reject true null hypotheses "
-    "in up to all cases. Use test='sign'; name a few discrete features, such as given=['a', 'b'], "
-    "over which the test is exact; or omit given, to ask whether a feature is related to the "
-    "outcome at all."
-)
-"""Why the permutation test cannot test a feature given the rest, and what to do instead."""
-
-DEFAULT_BETA = 0.01
-"""The smallest relative improvement that counts, by default."""
-
-
-TESTS: dict[str, type[SignTest] | type[PermutationTest]] = {
-    "sign": SignTest,
-    "permutation": PermutationTest,
-}
+TESTS: dict[str, type[Any]] = {kind.key: kind for kind in (SignTest, PermutationTest)}
 """The tests by name."""
 
 
@@ -69,16 +53,15 @@ def argument(check: Callable[[Any, str], Any] | None = None, *, identity: bool =
     return field(metadata={"check": check, "identity": identity})
 
 
-def check_test(value: Any, argument: str) -> SignTest | PermutationTest:
+def check_test(value: Any, argument: str) -> TestOptions:
     """A test object, or the one with this name."""
     if isinstance(value, tuple(TESTS.values())):
-        return cast(SignTest | PermutationTest, value)
+        return cast(TestOptions, value)
     if isinstance(value, str) and value in TESTS:
-        return TESTS[value]()
-    raise ArgumentError(
-        f"{argument} must be 'sign', 'permutation', sfit.SignTest(...) or "
-        f"sfit.PermutationTest(...); got {value!r}."
-    )
+        return cast(TestOptions, TESTS[value]())
+    objects = [f"sfit.{kind.__name__}(...)" for kind in TESTS.values()]
+    *first, last = [*map(repr, TESTS), *objects]
+    raise ArgumentError(f"{argument} must be {', '.join(first)} or {last}; got {value!r}.")
 
 
 def check_sign_test(value: Any, argument: str) -> SignTest:
@@ -92,11 +75,11 @@ def check_sign_test(value: Any, argument: str) -> SignTest:
     return test
 
 
-def refuse_beta(beta: Any) -> None:
-    """Refuse a beta beside a test other than the sign test."""
-    if beta is not None:
+def check_has_beta(test: TestOptions, beta: Any) -> None:
+    """Refuse a beta beside a test that has none."""
+    if beta is not None and not test.has_beta:
         raise ArgumentError(
-            f"beta={beta!r} belongs to the sign test: the permutation test has no smallest "
+            f"beta={beta!r} belongs to the sign test: the {test.key} test has no smallest "
             "improvement. Omit beta, or use test='sign'."
         )
 
@@ -208,7 +191,7 @@ class Subject(Execution):
 class Request(Subject):
     """The arguments of `feature_significance`."""
 
-    test: SignTest | PermutationTest = argument(check_test, identity=False)
+    test: TestOptions = argument(check_test, identity=False)
     alpha: float = argument(check_level)
     max_order: int = argument(partial(check_whole, most=MAX_ORDER))
     beta: Any = argument()
@@ -242,55 +225,23 @@ class Request(Subject):
                 "clusters cannot be combined with beta='auto', which tests random models row by "
                 "row: pass a number as beta."
             )
-        self._check_dependence()
-        if isinstance(self.test, PermutationTest):
-            self._check_permutation()
-        elif self.betas is not None:
-            beta = DEFAULT_BETA if self.beta is None else self.beta
-            for name in ("validation", "random_model"):
-                if getattr(self.test, name) is not None:
-                    raise ArgumentError(
-                        f"{name} is used only with beta='auto', but beta is {beta!r}: omit "
-                        f"{name}, or pass beta='auto'."
-                    )
+        check_has_beta(self.test, self.beta)
+        self.test.check(self)
+        if self.row_order is not None and self.clusters is not None:
+            raise ArgumentError(
+                f"clusters cannot be combined with row_order={self.row_order!r}: shifting time "
+                "would tear clusters apart. Omit one of them."
+            )
 
     @property
     def dependent(self) -> bool:
         """Whether rows depend on each other, within clusters or in time."""
         return self.clusters is not None or self.row_order is not None
 
-    def _check_dependence(self) -> None:
-        """Refuse kinds of dependent rows for which no valid test is known."""
-        if self.row_order is None:
-            return
-        if not isinstance(self.test, PermutationTest):
-            raise ArgumentError(
-                f"row_order={self.row_order!r} needs test='permutation': the sign test counts rows "
-                "as if they were independent. Use test='permutation', or name periods of time that "
-                "are independent of each other with clusters=."
-            )
-        if self.clusters is not None:
-            raise ArgumentError(
-                f"clusters cannot be combined with row_order={self.row_order!r}: shifting time "
-                "would tear clusters apart. Omit one of them."
-            )
-
-    def _check_permutation(self) -> None:
-        """Refuse arguments that the permutation test does not understand."""
-        refuse_beta(self.beta)
-        if self.given_rest:
-            raise ArgumentError(f"given='rest' cannot be combined with test='permutation': {REST}")
-        for name in ("exhaustive", "strict"):
-            if getattr(self, name):
-                raise ArgumentError(
-                    f"{name}=True compares a set with its own members, which the permutation test "
-                    "cannot do: omit it, or use test='sign'."
-                )
-
     @cached_property
     def betas(self) -> tuple[float, ...] | None:
         """One beta per order; None for "auto"."""
-        if isinstance(self.test, PermutationTest):
+        if not self.test.has_beta:
             return (0.0,) * self.max_order
         return check_betas(DEFAULT_BETA if self.beta is None else self.beta, self.max_order)
 
@@ -359,11 +310,7 @@ class RefitRequest(Execution):
 
     def check_together(self) -> None:
         """Refuse options that only the choice of beta uses."""
-        for name in ("validation", "random_model"):
-            if getattr(self.test, name) is not None:
-                raise ArgumentError(
-                    f"{name} is used only to choose beta: LOCO has none, omit {name}."
-                )
+        refuse_unused(self.test, "is used only to choose beta: LOCO has none, omit {name}.")
 
 
 @dataclass(frozen=True)
@@ -372,7 +319,7 @@ class CrossRequest(Execution):
 
     n_folds: int = argument(check_folds)
     shuffle: bool = argument(check_flag)
-    test: SignTest | PermutationTest = argument(check_test, identity=False)
+    test: TestOptions = argument(check_test, identity=False)
     features: Sequence[Any] | None = argument(identity=False)
     loss: Any = argument(lambda value, _: check_loss(value))
     alpha: float = argument(check_level)
@@ -384,15 +331,19 @@ class CrossRequest(Execution):
 
     def check_together(self) -> None:
         """Refuse values that do not fit each other."""
-        if isinstance(self.test, PermutationTest):
-            refuse_beta(self.beta)
+        if not self.test.over_folds:
+            several = " or ".join(repr(key) for key, kind in TESTS.items() if kind.over_folds)
+            raise ArgumentError(
+                f"test={self.test.key!r} cannot be combined over folds: use test={several}, or fit "
+                "one model yourself and test it with feature_significance."
+            )
+        check_has_beta(self.test, self.beta)
+        if not self.test.has_beta:
             return
-        for name in ("validation", "random_model"):
-            if getattr(self.test, name) is not None:
-                raise ArgumentError(
-                    f"{name} is used only to choose beta, which cross_significance does not do: "
-                    f"omit {name}."
-                )
+        refuse_unused(
+            self.test,
+            "is used only to choose beta, which cross_significance does not do: omit {name}.",
+        )
         if isinstance(self.beta, str):
             raise ArgumentError(
                 f"beta={self.beta!r}: cross_significance does not choose beta, because each fold "
@@ -407,8 +358,8 @@ class CrossRequest(Execution):
 
     @property
     def smallest_improvement(self) -> float:
-        """The beta of the sign test; 0 for the permutation test, which has none."""
-        if isinstance(self.test, PermutationTest):
+        """The beta of the test; 0 for a test that has none."""
+        if not self.test.has_beta:
             return 0.0
         return check_unit(DEFAULT_BETA if self.beta is None else self.beta, "beta")
 

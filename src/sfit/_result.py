@@ -21,7 +21,7 @@ from sfit._diagnostics import unreachable
 from sfit._document import blame_document, brief, read, record_from, storable, texts, write
 from sfit._multiplicity import CORRECTIONS, Correction
 from sfit._reported import Reported
-from sfit._set_tests import AnySetTest, FoldTest, GateTest, PermutationSetTest, SetTest
+from sfit._set_tests import RECORDS, AnySetTest, FoldTest, GateTest, PermutationSetTest, SetTest
 from sfit.exceptions import ArgumentError
 
 AVERAGE = "average of "
@@ -491,8 +491,8 @@ def _decided(tests: Sequence[AnySetTest], alpha: float, correction: Correction) 
 
 
 def _kind_of(stored: Mapping[str, Any]) -> type[AnySetTest]:
-    """The class of a stored test: only a permutation test has a rise."""
-    return PermutationSetTest if "rise" in stored else SetTest
+    """The class of a stored test."""
+    return next((kind for estimate, kind in RECORDS.items() if estimate in stored), SetTest)
 
 
 def _adds_up(settings: Settings) -> bool:
@@ -524,12 +524,7 @@ def _check_consistency(result: SFITResult) -> None:
             (distinct and features.issuperset(test.term), "term", test.term),
             (visible.issuperset(test.base), "base", test.base),
         ]
-        if isinstance(test, SetTest):
-            checks += [
-                (test.n > 0 or settings.ties == "drop", "n", test.n),
-                (test.n_positive <= test.n, "n_positive", test.n_positive),
-                (len(settings.beta) > 0, "beta", settings.beta),
-            ]
+        checks += test.checks(settings)
     checks += [
         (features.issuperset(test.term), "fold_tests", test.term) for test in result.fold_tests
     ]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from sfit._contrast import Effects
+
+Checks = list[tuple[bool, str, Any]]
+"""What must hold of a stored record: a condition, the field that it is about, and its value."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,13 @@ class SetTest(Effects):
     beta: float
     beta_max: float
 
+    draws: ClassVar[str] = ""
+    """What the test draws at random; empty: nothing."""
+    p_resolution: ClassVar[float] = 0.0
+    """The smallest possible p-value; 0: the number of rows alone decides."""
+    guarantee: ClassVar[str] = ""
+    """What the p-value is, where that differs between sets; empty: the words of the test say."""
+
     @property
     def estimate(self) -> float:
         """The effect: the median difference."""
@@ -37,6 +48,14 @@ class SetTest(Effects):
     def strength(self) -> float:
         """Ranks sets with equal p-values."""
         return self.n_positive
+
+    def checks(self, settings: Any) -> Checks:
+        """What must hold of a stored record."""
+        return [
+            (self.n > 0 or settings.ties == "drop", "n", self.n),
+            (self.n_positive <= self.n, "n_positive", self.n_positive),
+            (len(settings.beta) > 0, "beta", settings.beta),
+        ]
 
 
 @dataclass(frozen=True)
@@ -63,6 +82,9 @@ class PermutationSetTest(Effects):
     rank_correlation: float = math.nan
     """Of the set with the continuous feature that is given; NaN if there is none."""
 
+    draws: ClassVar[str] = "permutations"
+    """What the test draws at random."""
+
     @property
     def estimate(self) -> float:
         """The effect: the rise of the mean loss when predictions come from other rows."""
@@ -73,8 +95,15 @@ class PermutationSetTest(Effects):
         """Ranks sets with equal p-values; a set that the model ignores has no z and comes last."""
         return -math.inf if math.isnan(self.z) else self.z
 
+    def checks(self, settings: Any) -> Checks:
+        """What must hold of a stored record: nothing beyond the bounds of its fields."""
+        return []
+
 
 AnySetTest = SetTest | PermutationSetTest
+
+RECORDS: dict[str, type[AnySetTest]] = {"statistic": SetTest, "rise": PermutationSetTest}
+"""The record of each test, by the name of its estimate, which no other record has."""
 
 
 def sign_tests(tests: Iterable[AnySetTest]) -> list[SetTest]:

@@ -15,11 +15,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sfit._arguments import check_callable, check_choice, check_level, check_validation
+from sfit._array import Array
 from sfit._binomial import INTERVALS, Ranks, median_ranks, p_value, ranks, too_few_units
 from sfit._contrast import Contrast, Evidence, Losses, Question, delta, relative_improvement
 from sfit._diagnostics import diagnose
 from sfit._effects import conclude, describe
 from sfit._effects import merge as merge_effects
+from sfit._options import Asked
 from sfit._select import (
     EMPTY_WINDOW,
     EVERYTHING,
@@ -38,8 +40,12 @@ from sfit._select import (
 from sfit._set_tests import AnySetTest, GateTest, SetTest
 from sfit._statistic import Scored
 from sfit._tally import NO_EFFECTS, Tally, pack, unpack
+from sfit.exceptions import ArgumentError
 
 TIES = ("keep", "drop")
+
+DEFAULT_BETA = 0.01
+"""The smallest relative improvement that counts, by default."""
 
 _ABOVE_ZERO = float(np.nextafter(0.0, 1.0))
 
@@ -93,8 +99,16 @@ class SignTest:
     ('X1', 'X3')
     """
 
+    key: ClassVar[str] = "sign"
+    """Its name as an argument."""
     random: ClassVar[bool] = False
     """Whether the test draws random numbers."""
+    paired: ClassVar[bool] = True
+    """Whether the test compares the losses of two sides, row by row."""
+    has_beta: ClassVar[bool] = True
+    """Whether the test has a smallest relative improvement that counts."""
+    over_folds: ClassVar[bool] = True
+    """Whether `cross_significance` can combine the test over folds."""
 
     interval: str = "exact"
     ties: str = "keep"
@@ -122,6 +136,25 @@ class SignTest:
         names = ("interval", "ties", "validation_fraction", "random_model")
         return {name: getattr(self, name) for name in names}
 
+    def check(self, request: Asked) -> None:
+        """Refuse arguments that the sign test does not understand.
+
+        Parameters
+        ----------
+        request : Asked
+            The arguments of the call.
+        """
+        if request.row_order is not None:
+            raise ArgumentError(
+                f"row_order={request.row_order!r} needs test='permutation': the sign test counts "
+                "rows as if they were independent. Use test='permutation', or name periods of time "
+                "that are independent of each other with clusters=."
+            )
+        if request.betas is not None:
+            beta = DEFAULT_BETA if request.beta is None else request.beta
+            only = f"is used only with beta='auto', but beta is {beta!r}"
+            refuse_unused(self, f"{only}: omit {{name}}, or pass beta='auto'.")
+
     def at(self, alpha: float) -> SignStatistic:
         """The statistic at a level.
 
@@ -136,6 +169,13 @@ class SignTest:
             Turns the losses of a contrast into evidence.
         """
         return SignStatistic(alpha, self.interval, self.ties)
+
+
+def refuse_unused(test: Any, reason: str) -> None:
+    """Refuse the options of a sign test that only the choice of beta uses."""
+    for name in ("validation", "random_model"):
+        if getattr(test, name) is not None:
+            raise ArgumentError(f"{name} {reason.format(name=name)}")
 
 
 @dataclass(frozen=True)
@@ -323,7 +363,9 @@ class SignStatistic:
         """The p-value of each piece of evidence (Algorithm 1)."""
         return p_value([one.n_positive for one in evidence], [one.n for one in evidence])
 
-    def weakest(self, evidence: Sequence[SignEvidence]) -> tuple[int, SignEvidence]:
+    def weakest(
+        self, evidence: Sequence[SignEvidence], p_values: Array
+    ) -> tuple[int, SignEvidence]:
         """The evidence with the largest p-value and its position; the first if several are equal.
 
         A set is significant while all its contrasts are, so its beta_max is the smallest of theirs

@@ -143,7 +143,7 @@ class Test(Statistic, Protocol):
     def p_values(self, evidence: Sequence[Any]) -> Array:
         """The p-value of each piece of evidence."""
 
-    def weakest(self, evidence: Sequence[Any]) -> tuple[int, Any]:
+    def weakest(self, evidence: Sequence[Any], p_values: Array) -> tuple[int, Any]:
         """Of several contrasts that a set must pass, the position and evidence to report."""
 
     def record(

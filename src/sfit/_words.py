@@ -79,13 +79,8 @@ class Words:
 
 def words_of(result: SFITResult) -> Words:
     """The words of the test behind a result."""
-    if isinstance(next(iter(result.tests), None), PermutationSetTest):
-        words = PERMUTATION if result.settings.n_clusters is None else OF_CLUSTERS
-        words = _with_guarantee(words) if _in_blocks([result]) else words
-    else:
-        words = LOCO if result.settings.refitted else SIGN
-        words = _of_moved_rows(words) if result.settings.ties == "drop" else words
-        words = words if result.settings.n_clusters is None else _of_clusters(words)
+    kind = type(result.tests[0]) if result.tests else SetTest
+    words = WORDS[kind](result)
     return words if result.settings.n_folds is None else _of_chain(words)
 
 
@@ -279,6 +274,13 @@ LOCO = replace(
 )
 
 
+def _sign_words(result: SFITResult) -> Words:
+    """The words of a sign test, or of LOCO."""
+    words = LOCO if result.settings.refitted else SIGN
+    words = _of_moved_rows(words) if result.settings.ties == "drop" else words
+    return words if result.settings.n_clusters is None else _of_clusters(words)
+
+
 def _of_moved_rows(words: Words) -> Words:
     """The words of a sign test that drops the rows whose prediction does not move."""
     n_positive, *others = words.brief
@@ -400,13 +402,8 @@ def _with_guarantee(words: Words) -> Words:
 
 
 def guarantee(results: Sequence[SFITResult]) -> str:
-    """What the p-values of permutation tests are: exact or approximate; empty for other tests."""
-    kinds = {
-        test.guarantee
-        for result in results
-        for test in result.tests
-        if isinstance(test, PermutationSetTest)
-    }
+    """What the p-values are, such as exact or approximate; empty for the sign test."""
+    kinds = {test.guarantee for result in results for test in result.tests}
     return " or ".join(sorted(kinds))
 
 
@@ -440,15 +437,12 @@ def _rematched(settings: Settings) -> str:
 
 
 def resolution(results: Sequence[SFITResult]) -> str:
-    """The smallest p-values that the permutations can give; empty if there is no such limit.
+    """The smallest p-values that random draws can give; empty if there is no such limit.
 
     They differ between orders, and between features with few distinct values.
     """
     values = sorted(
-        test.p_resolution
-        for result in results
-        for test in result.tests
-        if isinstance(test, PermutationSetTest) and result.settings.n_folds is None
+        test.p_resolution for result in results for test in result.tests if test.p_resolution > 0
     )
     texts = list(dict.fromkeys(map(p_text, values)))
     return " or ".join(reversed(texts)) if len(texts) < 3 else f"{texts[0]} to {texts[-1]}"
@@ -506,6 +500,16 @@ PERMUTATION = Words(
 )
 
 
+OF_CLUSTERS = replace(PERMUTATION, few_rows=PERMUTATION.few_rows.replace("rows", "clusters"))
+"""The words of a permutation test whose units are clusters."""
+
+
+def _permutation_words(result: SFITResult) -> Words:
+    """The words of a permutation test."""
+    words = PERMUTATION if result.settings.n_clusters is None else OF_CLUSTERS
+    return _with_guarantee(words) if _in_blocks([result]) else words
+
+
 # --- a chain of folds ---------------------------------------------------------------------------
 
 
@@ -538,5 +542,8 @@ def _of_chain(words: Words) -> Words:
     )
 
 
-OF_CLUSTERS = replace(PERMUTATION, few_rows=PERMUTATION.few_rows.replace("rows", "clusters"))
-"""The words of a permutation test whose units are clusters."""
+WORDS: dict[type, Callable[[SFITResult], Words]] = {
+    SetTest: _sign_words,
+    PermutationSetTest: _permutation_words,
+}
+"""For each kind of record, the function that chooses the words of a result."""

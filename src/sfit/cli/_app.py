@@ -158,7 +158,9 @@ def run_test(
     debug: Debug = False,
 ) -> None:
     """Test which features the fitted MODEL uses, on the held-out rows DATA."""
-    chosen = _inputs.check_test(test, beta, ties, n_permutations, statistic)
+    chosen = _inputs.check_test(
+        test, beta=beta, ties=ties, n_permutations=n_permutations, statistic=statistic
+    )
     arguments: dict[str, Any] = {
         "features": _inputs.names(features),
         "loss": loss,
@@ -282,7 +284,7 @@ def power(
     debug: Debug = False,
 ) -> None:
     """Show the power of a test with this many rows."""
-    _inputs.check_test(test)
+    _inputs.check_name(test, ("sign", "permutation"))
     from sfit._arguments import check_whole
     from sfit.cli._show import show_power
 

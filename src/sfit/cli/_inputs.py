@@ -12,11 +12,15 @@ from sfit.exceptions import ArgumentError, ModelError, SFITError
 AVERAGE = "average:"
 """Begins a reference that averages over rows of a file, instead of freezing at their means."""
 
+WHOLE = ("auto", "a whole number of at least 1")
+"""The values of an option that counts random draws."""
+
 OPTIONS_OF: dict[str, dict[str, tuple[str, ...]]] = {
     "sign": {"beta": (), "ties": ("keep", "drop")},
-    "permutation": {"n-permutations": (), "statistic": ("auto", "loss")},
+    "permutation": {"n-permutations": WHOLE, "statistic": ("auto", "loss")},
 }
-"""The options that only one test has, with their values; empty: any."""
+"""The options that only one test has, with their values; empty: any. The tests are those of TESTS.
+"""
 
 
 def names(text: str | None) -> list[str] | None:
@@ -51,51 +55,40 @@ def levels(text: str) -> Any:
         ) from None
 
 
-def check_test(
-    test: str,
-    beta: str | None = None,
-    ties: str | None = None,
-    n_permutations: str | None = None,
-    statistic: str | None = None,
-) -> dict[str, Any]:
+def check_name(test: str, tests: Sequence[str] = tuple(OPTIONS_OF)) -> None:
+    """Refuse a test that is not one of these."""
+    if test not in tests:
+        raise ArgumentError(f"--test must be {' or '.join(tests)}; got {test!r}.")
+
+
+def check_test(test: str, **options: str | None) -> dict[str, Any]:
     """The options of a test object; refuse those of another test."""
-    given = {"beta": beta, "ties": ties, "n-permutations": n_permutations, "statistic": statistic}
-    if test not in OPTIONS_OF:
-        raise ArgumentError(f"--test must be {' or '.join(OPTIONS_OF)}; got {test!r}.")
-    for owner, options in OPTIONS_OF.items():
-        for name, choices in options.items():
-            value = given[name]
-            if value is None:
-                continue
-            if owner != test:
-                raise ArgumentError(
-                    f"--{name} {value} belongs to --test {owner}, but the test is {test}: omit "
-                    f"--{name}, or use --test {owner}."
-                )
-            if choices and value not in choices:
-                raise ArgumentError(f"--{name} must be {' or '.join(choices)}; got {value!r}.")
-    if n_permutations is not None:
-        _check_permutations(n_permutations)
+    check_name(test)
+    owners = {name: owner for owner, names in OPTIONS_OF.items() for name in names}
+    given = {name.replace("_", "-"): text for name, text in options.items() if text is not None}
+    for name, text in given.items():
+        if owners[name] != test:
+            raise ArgumentError(
+                f"--{name} {text} belongs to --test {owners[name]}, but the test is {test}: omit "
+                f"--{name}, or use --test {owners[name]}."
+            )
+        choices = OPTIONS_OF[test][name]
+        is_whole = choices is WHOLE and text.isdecimal() and int(text) > 0
+        if choices and text not in choices and not is_whole:
+            raise ArgumentError(f"--{name} must be {' or '.join(choices)}; got {text!r}.")
     return {
-        name.replace("-", "_"): int(value) if value.isdecimal() else value
-        for name, value in given.items()
-        if value is not None and name != "beta"
+        name.replace("-", "_"): int(text) if text.isdecimal() else text
+        for name, text in given.items()
+        if name != "beta"
     }
-
-
-def _check_permutations(n: str) -> None:
-    if n != "auto" and (not n.isdecimal() or int(n) < 1):
-        raise ArgumentError(
-            f"--n-permutations must be auto, or a whole number of at least 1; got {n!r}."
-        )
 
 
 def make_test(test: str, options: dict[str, Any]) -> Any:
     """The test object."""
     # Imported late: a misspelt option must not wait for pandas and SciPy.
-    from sfit import PermutationTest, SignTest
+    from sfit._request import TESTS
 
-    return SignTest(**options) if test == "sign" else PermutationTest(**options)
+    return TESTS[test](**options)
 
 
 def groups(texts: Sequence[str]) -> dict[str, list[str]] | None:

@@ -88,15 +88,33 @@ class Comparison(Reported):
         raise NotImplementedError
 
     def findings(self) -> list[str]:
-        """The finding in sentences, the most important first."""
+        """The finding in sentences, the most important first.
+
+        Returns
+        -------
+        list of str
+            One sentence each.
+        """
         raise NotImplementedError
 
     def grids(self) -> list[Grid]:
-        """The tables, the most important first."""
+        """The tables, the most important first.
+
+        Returns
+        -------
+        list of Grid
+            Tables of text.
+        """
         raise NotImplementedError
 
     def reading(self) -> list[tuple[str, str]]:
-        """The terms of the tables and their meanings; which guarantee holds is one of them."""
+        """The terms of the tables and their meanings; which guarantee holds is one of them.
+
+        Returns
+        -------
+        list of (str, str)
+            Terms and their meanings.
+        """
         raise NotImplementedError
 
     def check(self) -> None:
@@ -105,7 +123,13 @@ class Comparison(Reported):
     # --- views -----------------------------------------------------------------------------
 
     def facts(self) -> list[tuple[str, str]]:
-        """The settings, as pairs of label and text."""
+        """The settings in a few words.
+
+        Returns
+        -------
+        list of (str, str)
+            Labels and texts.
+        """
         s = self.settings
         given = "the rest" if s.given == ("rest",) else ", ".join(map(printable, s.given))
         return [

@@ -12,14 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfit._array import Array
-from sfit._contrast import Contrast, Losses, Reveal, Side, Term
+from sfit._contrast import Contrast, Losses, Reveal, Side, Term, same_prediction
 from sfit._differences import Ask, Evaluation
 from sfit._statistic import Scored
 from sfit.restrict import Arithmetic, Computed, Plan
 from sfit.rows import Rows, Tile, TileRun
-
-ROUNDINGS = 8
-"""Losses of two models are equal if they differ by at most this many rounding units."""
 
 
 @dataclass(frozen=True)
@@ -133,12 +130,17 @@ class Between:
             clusters=tile.first.cluster,
         )
 
-    def _compared(self, base: Array, full: Array, *sizes: Array) -> Losses:
-        """Two numbers per row, made equal where they differ only by rounding."""
-        size = np.maximum.reduce([np.abs(one) for one in (base, full, *sizes)])
+    def _same(self, first: Array, second: Array) -> Array:
+        """Rows for which both models predict the same, but for rounding."""
+        if first.shape != second.shape:
+            return np.zeros(len(first), dtype=bool)
         unit = max(self.first.unit, self.second.unit)
-        equal = np.abs(base - full) <= ROUNDINGS * unit * size
-        return Losses(base, np.where(equal, base, full), None, ~equal)
+        return same_prediction(first, second, unit, max(self.first.noise, self.second.noise))
+
+
+def _compared(base: Array, full: Array, same: Array) -> Losses:
+    """Two numbers per row, made equal where both models predict the same."""
+    return Losses(base, np.where(same, base, full), None, ~same)
 
 
 @dataclass(frozen=True)
@@ -165,18 +167,30 @@ class BetweenModels(Between):
 
     def scored(self, tile: PairTile, asks: Sequence[Ask], by_row: bool) -> Iterator[Scored]:
         """The losses of both models, by row."""
-        first, second = (
-            whole_losses(*both) for both in zip((self.first, self.second), tile, strict=True)
+        both = list(zip((self.first, self.second), tile, strict=True))
+        first, second = predicted = [whole_prediction(*one) for one in both]
+        base, full = (
+            evaluation.loss(one.y, by_row, one.number, signed=True)
+            for (evaluation, one), by_row in zip(both, predicted, strict=True)
         )
+        losses = _compared(base, full, self._same(first, second))
         for position, ask in enumerate(asks):
-            yield self._scored(tile, ask, position, self._compared(first, second))
+            yield self._scored(tile, ask, position, losses)
 
 
-def whole_losses(evaluation: Evaluation, tile: Tile) -> Array:
-    """The losses of a model with everything revealed."""
+def whole_prediction(evaluation: Evaluation, tile: Tile) -> Array:
+    """The predictions of a model with everything revealed, by row."""
     everything = Reveal(evaluation.predictions.features.everything)
-    predicted = evaluation.predictions.one(tile, everything).by_row()
-    return evaluation.loss(tile.y, predicted, tile.number, signed=True)
+    return evaluation.predictions.one(tile, everything).by_row()
+
+
+class _Gain(NamedTuple):
+    """A feature in one model, by row."""
+
+    gain: Array
+    base: Array
+    """Predictions without the feature."""
+    full: Array
 
 
 @dataclass(frozen=True)
@@ -223,24 +237,27 @@ class BetweenGains(Between):
 
     def scored(self, tile: PairTile, asks: Sequence[Ask], by_row: bool) -> Iterator[Scored]:
         """The gains in both models, by row, feature by feature."""
-        of_model = [
+        first, second = (
             self._gains(number, evaluation, one, asks)
             for number, (evaluation, one) in enumerate(
                 zip((self.first, self.second), tile, strict=True)
             )
-        ]
-        nothing = np.zeros(len(tile.first))
+        )
+        nothing, nowhere = np.zeros(len(tile.first)), np.zeros(len(tile.first), dtype=bool)
         for position, ask in enumerate(asks):
-            (first, *sizes), (second, *more) = (
-                gains.get(position, (nothing,)) for gains in of_model
+            same = nowhere
+            if position in first and position in second:
+                one, two = first[position], second[position]
+                same = self._same(one.base, two.base) & self._same(one.full, two.full)
+            base, full = (
+                of[position].gain if position in of else nothing for of in (second, first)
             )
-            losses = self._compared(second, first, *sizes, *more)
-            yield self._scored(tile, ask, position, losses)
+            yield self._scored(tile, ask, position, _compared(base, full, same))
 
     def _gains(
         self, number: int, evaluation: Evaluation, tile: Tile, asks: Sequence[Ask]
-    ) -> dict[int, tuple[Array, Array]]:
-        """By position: the gains of the features that a model has, and the losses they come from."""
+    ) -> dict[int, _Gain]:
+        """The gains of the features that a model has, by position."""
         place = self.places[number]
         own, positions = [], []
         for position, (question, arithmetic) in enumerate(asks):
@@ -251,11 +268,14 @@ class BetweenGains(Between):
                 positions.append(position)
         if not own:
             return {}
-        gains = {}
-        for one in evaluation.scored(tile, own, by_row=True):
-            base, full = one.losses.base, one.losses.full
-            gains[positions[one.position]] = base - full, base
-        return gains
+        side = own[0].base
+        base = evaluation.predictions.on(tile, [side])[side].by_row()
+        return {
+            positions[one.position]: _Gain(
+                one.losses.base - one.losses.full, base, one.full.by_row()
+            )
+            for one in evaluation.scored(tile, own, by_row=True)
+        }
 
     def _sides_of(self, number: int, sides: Set[Computed]) -> set[Computed]:
         """The sides of one model."""

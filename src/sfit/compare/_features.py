@@ -133,7 +133,13 @@ class FeatureComparison(Comparison):
         return "Which features matter more"
 
     def findings(self) -> list[str]:
-        """How many ranks are certain, and who leads."""
+        """How many ranks are certain, and who leads.
+
+        Returns
+        -------
+        list of str
+            One sentence each.
+        """
         certain = [one for one in self.features if one.rank_low == one.rank_high]
         n_decided = sum(pair.larger is not None for pair in self.pairs)
         leaders = [one.feature for one in self.features if one.rank_low == 1]
@@ -149,7 +155,13 @@ class FeatureComparison(Comparison):
         ]
 
     def grids(self) -> list[Grid]:
-        """The features by rank, and the pairs."""
+        """The features by rank, and the pairs.
+
+        Returns
+        -------
+        list of Grid
+            Tables of text.
+        """
         ranks = Grid(
             "Features by mean gain",
             ("Feature", "Mean gain", "Low", "High", "Rank", "Possible ranks"),
@@ -188,7 +200,13 @@ class FeatureComparison(Comparison):
         return [ranks, pairs]
 
     def reading(self) -> list[tuple[str, str]]:
-        """The terms of the tables and their meanings."""
+        """The terms of the tables and their meanings.
+
+        Returns
+        -------
+        list of (str, str)
+            Terms and their meanings.
+        """
         alpha = self.settings.alpha
         return [
             (

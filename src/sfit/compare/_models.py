@@ -24,7 +24,7 @@ from sfit.compare._base import Comparison, ComparisonSettings, Grid, frame_of
 from sfit.compare._between import WHOLE, BetweenGains, BetweenModels
 from sfit.compare._gains import Gains, gains_of, paired_test
 from sfit.compare._request import CompareRequest
-from sfit.compare._samples import check_models, opened_for_all, prepare_all
+from sfit.compare._samples import blamed, check_models, opened_for_all, prepare_all
 from sfit.sample import Sample
 from sfit.sample._reference import describe_reference
 
@@ -150,43 +150,38 @@ class ModelComparison(Comparison):
         return f"Comparison of {listed(self.names)}"
 
     def findings(self) -> list[str]:
-        """Which model predicts better, and which features they use differently."""
-        sentences = []
-        for one in self.models:
-            first, second = printable(one.first), printable(one.second)
-            if one.better is None:
-                sentences.append(
-                    f"{second} and {first} do not differ significantly in mean loss: "
-                    f"{number(one.loss_second)} against {number(one.loss_first)} "
-                    f"({p_relation(one.p_adjusted)})."
-                )
-            else:
-                worse, losses = second, (one.loss_first, one.loss_second)
-                if one.better == one.second:
-                    worse, losses = first, (one.loss_second, one.loss_first)
-                sentences.append(
-                    f"{printable(one.better)} predicts better than {worse}: mean loss "
-                    f"{number(losses[0])} against {number(losses[1])} "
-                    f"({p_relation(one.p_adjusted)})."
-                )
-            of_pair = [gain for gain in self.features if gain.second == one.second]
-            for name in (one.second, one.first):
-                more = [gain for gain in of_pair if gain.used_more_by == name]
-                gained = [
-                    gain.feature for gain in more if max(gain.gain_first, gain.gain_second) > 0
-                ]
-                lost = [gain.feature for gain in more if gain.feature not in gained]
-                other = one.first if name == one.second else one.second
-                if gained:
-                    sentences.append(f"{printable(name)} gains more from {listed(gained)}.")
-                if lost:
-                    sentences.append(f"{printable(other)} loses more by {listed(lost)}.")
-            if not any(gain.significant for gain in of_pair):
-                sentences.append("No feature gains significantly more in one of them.")
+        """Which model predicts better, and which features they use differently.
+
+        Returns
+        -------
+        list of str
+            One sentence each.
+        """
+        return [sentence for one in self.models for sentence in self._findings_about(one)]
+
+    def _findings_about(self, one: ModelDifference) -> list[str]:
+        sentences = [_verdict(one)]
+        of_pair = [gain for gain in self.features if gain.second == one.second]
+        for name, other in ((one.second, one.first), (one.first, one.second)):
+            more = [gain for gain in of_pair if gain.used_more_by == name]
+            gained = [gain.feature for gain in more if max(gain.gain_first, gain.gain_second) > 0]
+            lost = [gain.feature for gain in more if gain.feature not in gained]
+            if gained:
+                sentences.append(f"{printable(name)} gains more from {listed(gained)}.")
+            if lost:
+                sentences.append(f"{printable(other)} loses more by {listed(lost)}.")
+        if not any(gain.significant for gain in of_pair):
+            sentences.append("No feature gains significantly more in one of them.")
         return sentences
 
     def grids(self) -> list[Grid]:
-        """The whole models, and the features of each pair."""
+        """The whole models, and the features of each pair.
+
+        Returns
+        -------
+        list of Grid
+            Tables of text.
+        """
         head = ("Model", "Loss", "Loss of the first", "Difference", "Low", "High", "p")
         whole = Grid(
             f"Mean loss, compared with {self.names[0]}",
@@ -208,12 +203,26 @@ class ModelComparison(Comparison):
         )
         return [whole, *(self._features_grid(one.second) for one in self.models)]
 
-    def _features_grid(self, second: str) -> Grid:
-        first = self.names[0]
-        rows = sorted(
+    def gains_of(self, second: str) -> list[GainDifference]:
+        """The features of one pair of models.
+
+        Parameters
+        ----------
+        second : str
+            The model that is compared with the first.
+
+        Returns
+        -------
+        list of GainDifference
+            Significant ones first, then by the size of the difference.
+        """
+        return sorted(
             (one for one in self.features if one.second == second),
             key=lambda one: (not one.significant, -abs(one.difference)),
         )
+
+    def _features_grid(self, second: str) -> Grid:
+        first, rows = self.names[0], self.gains_of(second)
         head = ("Feature", f"Gain in {first}", f"Gain in {second}", "Difference", "Low", "High")
         missing = [one for one in rows if one.missing_in is not None]
         lacking = "".join(
@@ -239,7 +248,13 @@ class ModelComparison(Comparison):
         )
 
     def reading(self) -> list[tuple[str, str]]:
-        """The terms of the tables and their meanings."""
+        """The terms of the tables and their meanings.
+
+        Returns
+        -------
+        list of (str, str)
+            Terms and their meanings.
+        """
         units = self.settings.units
         return [
             (
@@ -272,13 +287,15 @@ class ModelComparison(Comparison):
         if len(self.features) != len(names) * len(others):
             raise ValueError("features do not belong to these models")
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the gains of the features in the models, and the differences with their intervals.
+    def plot(self, ax: Any = None, model: str | None = None) -> Any:
+        """Draw the gains of the features in two models, and the differences with their intervals.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             Axes to draw on.
+        model : str, optional
+            The model to draw beside the first; by default, the second.
 
         Returns
         -------
@@ -287,7 +304,24 @@ class ModelComparison(Comparison):
         """
         from sfit.plotting import ModelsDisplay
 
-        return ModelsDisplay(self).plot(ax=ax)
+        return ModelsDisplay(self, model).plot(ax=ax)
+
+
+def _verdict(one: ModelDifference) -> str:
+    """Which of two models predicts better, in one sentence."""
+    losses = {one.first: one.loss_first, one.second: one.loss_second}
+    if one.better is None:
+        better, worse = one.second, one.first
+        verdict = (
+            f"{printable(better)} and {printable(worse)} do not differ significantly in mean loss:"
+        )
+    else:
+        better, worse = one.better, one.first if one.better == one.second else one.second
+        verdict = f"{printable(better)} predicts better than {printable(worse)}: mean loss"
+    return (
+        f"{verdict} {number(losses[better])} against {number(losses[worse])} "
+        f"({p_relation(one.p_adjusted)})."
+    )
 
 
 def _paired_cells(one: PairedDifference) -> tuple[str, ...]:
@@ -404,7 +438,8 @@ def compare_models(
     with stored as session.checkpoint:
         seed = session.seed(request.random_state)  # stored: a resumed run draws the same
         evaluations = {
-            name: sample.evaluation(request.fast, session.warn) for name, sample in samples.items()
+            name: blamed(name, sample.evaluation, request.fast, session.warn)
+            for name, sample in samples.items()
         }
         [(first, champion), *others] = evaluations.items()
         rows = samples[first].rows

@@ -9,6 +9,9 @@ from hashlib import blake2b
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
+from sfit._arguments import is_iterable
 from sfit._checkpoint import Checkpoint
 from sfit._features import positions_of
 from sfit._probe import confirm
@@ -51,14 +54,14 @@ def prepare_all(
 ) -> dict[str, Sample]:
     """The sample of each model; errors name the model."""
     features = check_features(request.features, models)
-    views = {name: _blamed(name, as_view, model, request.loss) for name, model in models.items()}
+    views = {name: blamed(name, as_view, model, request.loss) for name, model in models.items()}
     labels = {
-        name: _blamed(name, labels_of, view, X, y, features[name], request.clusters)
+        name: blamed(name, labels_of, view, X, y, features[name], request.clusters)
         for name, view in views.items()
     }
-    subject = Columns(request, tuple(dict.fromkeys(chain(*labels.values()))))
+    subject = Columns.named_by(request, tuple(dict.fromkeys(chain(*labels.values()))))
     samples = {
-        name: _blamed(
+        name: blamed(
             name,
             prepare,
             view,
@@ -87,36 +90,52 @@ def labels_of(view: ModelView, X: Any, y: Any, features: Any, clusters: Any) -> 
 class Columns:
     """Arguments that name columns, of which a model may have only some."""
 
-    request: CompareRequest
+    groups: Any
+    reference: Any
+    always_on: Any
     union: Sequence[str]
     """The columns of all models."""
 
+    @classmethod
+    def named_by(cls, request: CompareRequest, union: Sequence[str]) -> Columns:
+        """The arguments of a request, in lists that can be read once per model."""
+        groups = request.groups
+        if isinstance(groups, Mapping):
+            groups = {name: _as_list(columns) for name, columns in groups.items()}
+        return cls(groups, request.reference, _as_list(request.always_on), union)
+
     def of(self, labels: Sequence[str]) -> dict[str, Any]:
         """The arguments for a model with these columns."""
-        request, present = self.request, set(labels)
-        groups, reference = request.groups, request.reference
+        groups, reference, present = self.groups, self.reference, set(labels)
         if isinstance(groups, Mapping):
-            groups = {
-                name: kept
+            kept_of = {
+                name: self._kept(columns, present, f"groups[{name!r}]")
                 for name, columns in groups.items()
-                if (kept := self._kept(columns, present, f"groups[{name!r}]"))
             }
+            # An empty group is an error, unless the model has none of its columns.
+            groups = {name: kept for name, kept in kept_of.items() if kept or not groups[name]}
         if isinstance(reference, Mapping):
             kept = self._kept(list(reference), present, "reference")
             reference = {name: reference[name] for name in kept}
-        always_on = self._kept(request.always_on, present, "always_on")
+        always_on = self._kept(self.always_on, present, "always_on")
         return {"groups": groups, "reference": reference, "always_on": always_on}
 
     def _kept(self, columns: Any, present: set[str], argument: str) -> list[Any]:
         """The named columns that a model has; refuse names that no model has."""
         numbers = range(len(self.union))
-        columns = [columns] if isinstance(columns, str) else columns
         positions = positions_of(columns, self.union, argument, numbers)
         pairs = zip(columns, positions, strict=True)
         return [column for column, position in pairs if self.union[position] in present]
 
 
-def _blamed(name: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def _as_list(columns: Any) -> Any:
+    """Names of columns in a list; anything else as it is, to be refused by name."""
+    if isinstance(columns, str | int | np.integer):
+        return [columns]
+    return list(columns) if is_iterable(columns) and not isinstance(columns, Mapping) else columns
+
+
+def blamed(name: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Call a function; its errors say which model they are about."""
     try:
         return call(*arguments, **options)

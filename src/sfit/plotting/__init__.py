@@ -9,13 +9,17 @@ from sfit.plotting._betas import BetaCurveDisplay, SignificanceBetaDisplay
 from sfit.plotting._delta import DeltaDisplay
 from sfit.plotting._importance import ImportanceDisplay
 from sfit.plotting._interactions import InteractionDisplay
+from sfit.plotting._models import ModelsDisplay
 from sfit.plotting._parts import PartsDisplay
+from sfit.plotting._ranks import RanksDisplay
 
 __all__ = [
     "BetaCurveDisplay",
     "DeltaDisplay",
     "ImportanceDisplay",
     "InteractionDisplay",
+    "ModelsDisplay",
     "PartsDisplay",
+    "RanksDisplay",
     "SignificanceBetaDisplay",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,16 @@ ROW_HEIGHT = 0.27
 
 DRAWABLE = 1e300
 """Beyond this the width of the axes overflows; such intervals are drawn to the edge."""
+
+
+class Interval(NamedTuple):
+    """An estimate that is not the test of a set, as `draw_intervals` draws it."""
+
+    estimate: float
+    ci_low: float
+    ci_high: float
+    significant: bool = True
+    order: int = 1
 
 
 def axes_or_new(ax: Any, width: float, height: float) -> Any:
@@ -88,12 +98,12 @@ def order_marker(order: int) -> str:
     return ORDER_MARKERS[min(order, len(ORDER_MARKERS)) - 1]
 
 
-def left_out(n: int, n_significant: int, what: str = "set") -> str:
+def left_out(n: int, n_marked: int, what: str = "set", mark: str = "significant") -> str:
     """A sentence that counts what is left out; empty if nothing is."""
     if not n:
         return ""
     noun, verb = (what, "is") if n == 1 else (f"{what}s", "are")
-    return f"{n:,} more {noun} {verb} not shown, {n_significant or 'none'} of them significant."
+    return f"{n:,} more {noun} {verb} not shown, {n_marked or 'none'} of them {mark}."
 
 
 def left_out_of(hidden: Sequence[AnySetTest]) -> str:
@@ -101,22 +111,34 @@ def left_out_of(hidden: Sequence[AnySetTest]) -> str:
     return left_out(len(hidden), sum(test.significant for test in hidden))
 
 
-def finite_limits(tests: Iterable[AnySetTest]) -> tuple[float, float]:
+def finite_limits(tests: Iterable[AnySetTest | Interval]) -> tuple[float, float]:
     """A padded range that contains zero and all finite ends."""
-    ends = [v for t in tests for v in (t.estimate, t.ci_low, t.ci_high) if math.isfinite(v)]
+    return padded(end for test in tests for end in (test.estimate, test.ci_low, test.ci_high))
+
+
+def padded(values: Iterable[float]) -> tuple[float, float]:
+    """A padded range that contains zero and all finite values."""
+    ends = [value for value in values if math.isfinite(value)]
     low, high = max(min([0.0, *ends]), -DRAWABLE), min(max([0.0, *ends]), DRAWABLE)
     pad = 0.05 * (high - low) or 1.0
     return low - pad, high + pad
 
 
-def draw_intervals(ax: Any, tests: Sequence[AnySetTest], ys: Sequence[float]) -> tuple[Any, Any]:
+def draw_intervals(
+    ax: Any,
+    tests: Sequence[AnySetTest | Interval],
+    ys: Sequence[float],
+    palette: Sequence[str] | None = None,
+) -> tuple[Any, Any]:
     """Draw estimates with intervals: filled and coloured if significant, else hollow and grey.
 
-    Returns the points and the intervals. An infinite end is drawn to the edge.
+    `palette` holds the colour of each if significant; by default, that of the order. Returns the
+    points and the intervals. An infinite end is drawn to the edge.
     """
     low, high = finite_limits(tests)
     order = tests[0].order
-    colors = [order_color(order) if test.significant else GREY for test in tests]
+    palette = palette or [order_color(order)] * len(tests)
+    colors = [c if test.significant else GREY for c, test in zip(palette, tests, strict=True)]
     intervals = ax.hlines(
         ys,
         [max(test.ci_low, low) for test in tests],
