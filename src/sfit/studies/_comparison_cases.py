@@ -108,7 +108,7 @@ def _compare_models(models: dict[str, Model], one: Sample, seed: int) -> Any:
 
 
 def _columns(rng: Rng, n: int) -> Sample:
-    """y is the sum of two columns and noise; each model knows one of the columns."""
+    """The outcome is the sum of two columns and noise; each model knows one of the columns."""
     X = rng.normal(size=(n, 2))
     return Sample(X, X.sum(axis=1) + rng.normal(size=n))
 
@@ -187,7 +187,7 @@ def in_two_models(first: Model, second: Model) -> Paired:
 
 
 def _one_column(rng: Rng, n: int) -> Sample:
-    """y is the column plus noise; half of the effect gains as much as one and a half."""
+    """The outcome is the column plus noise; half of the effect gains as much as one and a half."""
     x = rng.normal(size=n)
     return Sample(x[:, None], x + rng.normal(size=n))
 
@@ -304,7 +304,7 @@ def beyond_addition(model: Model) -> Paired:
 
 
 def _products(strength: float, *, skewed: bool = False) -> Callable[[Rng, int], Sample]:
-    """y is the sum of two columns, a multiple of their product, and noise."""
+    """The outcome is the sum of two columns, a multiple of their product, and noise."""
 
     def draw(rng: Rng, n: int) -> Sample:
         X = rng.exponential(size=(n, 2)) if skewed else rng.normal(size=(n, 2))

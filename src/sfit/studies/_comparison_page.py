@@ -353,12 +353,16 @@ the model has twice the interaction of the outcome, and gains exactly nothing on
 def _power(result: Result) -> str:
     chosen = sorted({cell.n_rows for cells in result.powers.values() for cell in cells})
     n = chosen[len(chosen) // 2]
-    effects = sorted({cell.effect for cells in result.powers.values() for cell in cells})
-    lines = []
-    for part, (head, label) in PANELS.items():
-        by_effect = {cell.effect: cell for cell in result.powers[part] if cell.n_rows == n}
-        rates = [f"{by_effect[effect].rejected[_deciding(part)]:.2f}" for effect in effects]
-        lines.append([head, label, *rates])
+    tables = []
+    for parts in (tuple(PANELS)[:4], tuple(PANELS)[4:]):
+        effects = sorted({cell.effect for part in parts for cell in result.powers[part]})
+        lines = []
+        for part in parts:
+            found = {cell.effect: cell for cell in result.powers[part] if cell.n_rows == n}
+            rates = [f"{found[effect].rejected[_deciding(part)]:.2f}" for effect in effects]
+            lines.append([*PANELS[part], *rates])
+        tables.append(table(("comparison", "effect", *(f"{one:g}" for one in effects)), lines))
+    n_sets = min(cell.n_sets for cells in result.powers.values() for cell in cells)
     return f"""
 ## Power
 
@@ -367,7 +371,9 @@ def _power(result: Result) -> str:
 Solid lines: the comparison; dotted lines: the sign test of the median beside it. The noise has variance 1, and effects are in units of the loss: mean gains near 1.
 With {n:,} rows:
 
-{table(("comparison", "effect", *(f"{effect:g}" for effect in effects)), lines)}
+{tables[0]}
 
-Standard errors are at most {error(0.5, min(c.n_sets for cells in result.powers.values() for c in cells)):.3f}. With an effect of 0 the powers are sizes.
+{tables[1]}
+
+Standard errors are at most {error(0.5, n_sets):.3f}. With an effect of 0 the powers are sizes.
 """

@@ -34,9 +34,10 @@ class Settings:
     power_rows: tuple[int, ...] = (50, 200, 1_000)
     power_repeats: int = 1_000
     effects: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+    parts_effects: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
     stacked: int = 100
     """Data sets of one job; they share the random flips or permutations."""
-    asked: int = 2
+    asked: int = 1
     """Data sets of each job that the public function answers as well."""
     seed: int = 0
 
@@ -51,7 +52,7 @@ FAST = Settings(
     power_rows=(50,),
     power_repeats=8,
     effects=(0.0, 0.6),
-    asked=1,
+    parts_effects=(0.0, 1.5),
 )
 
 RESUMES = True
@@ -63,26 +64,31 @@ PARTS_POWERS = {"parts": one_part_less, "trend": falling}
 def study(settings: Settings, log: JobLog) -> Result:
     """Sizes, powers and intervals of ranks."""
     run = Run(settings, log)
-    sizes = {
+    families = [run.family(name, n) for name in FAMILIES for n in settings.family_rows]
+    parts = [
+        run.cell(("size", "parts", name), n, decide_parts, case)
+        for name, case in PARTS.items()
+        for n in settings.parts_rows
+    ]
+    paired = {
         part: [
-            run.cell(("size", part, name), n, case.guarantee, decide_paired, case)
+            run.cell(("size", part, name), n, decide_paired, case)
             for name, case in cases.items()
             for n in settings.n_rows
         ]
         for part, cases in PAIRED_SIZES.items()
     }
-    sizes["parts"] = [
-        run.cell(("size", "parts", name), n, case.guarantee, decide_parts, case)
-        for name, case in PARTS.items()
-        for n in settings.parts_rows
-    ]
-    families = [run.family(name, n) for name in FAMILIES for n in settings.family_rows]
     powers = {
-        part: run.curve(part, decide, case_of)
-        for cases, decide in ((PAIRED_POWERS, decide_paired), (PARTS_POWERS, decide_parts))
-        for part, case_of in cases.items()  # type: ignore[attr-defined]
+        **{
+            part: run.curve(part, decide_parts, case_of, settings.parts_effects)
+            for part, case_of in PARTS_POWERS.items()
+        },
+        **{
+            part: run.curve(part, decide_paired, case_of, settings.effects)
+            for part, case_of in PAIRED_POWERS.items()
+        },
     }
-    return Result(sizes, families, powers, run.n_asked, run.n_agreed)
+    return Result({**paired, "parts": parts}, families, powers, run.n_asked, run.n_agreed)
 
 
 class Run:
@@ -93,28 +99,23 @@ class Run:
         self.n_asked = self.n_agreed = 0
 
     def curve(
-        self, part: str, decide: Callable[..., Decisions], case_of: Callable[[float], Any]
+        self,
+        part: str,
+        decide: Callable[..., Decisions],
+        case_of: Callable[[float], Any],
+        effects: Sequence[float],
     ) -> list[Cell]:
         """How often an effect is found, by its size and the number of rows."""
-        settings = self.settings
         return [
-            self.cell(
-                ("power", part, f"effect {effect:g}"),
-                n,
-                case_of(effect).guarantee,
-                decide,
-                case_of(effect),
-                effect,
-            )
-            for n in settings.power_rows
-            for effect in settings.effects
+            self.cell(("power", part, f"effect {effect:g}"), n, decide, case_of(effect), effect)
+            for n in self.settings.power_rows
+            for effect in effects
         ]
 
     def cell(
         self,
         names: tuple[str, str, str],
         n: int,
-        guarantee: str,
         decide: Callable[..., Decisions],
         case: Any,
         effect: float = 0.0,
@@ -126,7 +127,7 @@ class Run:
         agrees = np.concatenate([one[AGREES] for one in answers])
         self.n_asked += len(agrees)
         self.n_agreed += int(agrees.sum())
-        return Cell(names[2], repeats, n, guarantee, _rates(answers), effect)
+        return Cell(names[2], repeats, n, case.guarantee, _rates(answers), effect)
 
     def family(self, name: str, n: int) -> Cell:
         """How often anything is wrong about several features, and how many pairs are decided."""
