@@ -62,6 +62,16 @@ MAY_IMPORT = {
         "_tally",
     ),
     "_packed": (),
+    "_part_gains": (),
+    "_label_permutation": ("_part_gains", "_permutations"),
+    "_part_test": (
+        "_cluster_signs",
+        "_contrast",
+        "_effects",
+        "_packed",
+        "_part_gains",
+        "_statistic",
+    ),
     "_bilinear": (),
     "_permutations": ("_blas",),
     "_rise": ("exceptions", "_bilinear", "_losses"),
@@ -209,6 +219,7 @@ MAY_IMPORT = {
         "_summary",
         "_text",
         "_words",
+        "compare",
         "plotting",
     ),
     "report": (
@@ -224,7 +235,7 @@ MAY_IMPORT = {
         "plotting",
         "report",
     ),
-    "rows": ("exceptions", "_select", "_binomial", "rows"),
+    "rows": ("exceptions", "_arguments", "_select", "_binomial", "rows"),
     "models": ("exceptions", "_arguments", "_losses", "models", "rows"),
     "restrict": (
         "exceptions",

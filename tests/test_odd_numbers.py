@@ -107,6 +107,12 @@ CALLS = {
     "choose grid": lambda value: choose(grid=value),
     "choose random_state": lambda value: choose(random_state=value),
     "loco alpha": lambda value: sfit.loco_significance(LINE, X, Y, X, Y, alpha=value),
+    **{
+        f"parts {argument}": lambda value, argument=argument: sfit.compare_parts(
+            LINE, X, Y, **{"by": np.arange(N) % 3, "random_state": 0, argument: value}
+        )
+        for argument in ("alpha", "by", "trend", "given", "clusters", "random_state")
+    },
     "power n": lambda value: sfit.power(value, 0.6),
     "power probability": lambda value: sfit.power(100, value),
     "power alpha": lambda value: sfit.power(100, 0.6, value),

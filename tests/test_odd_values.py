@@ -67,6 +67,7 @@ RESULT = sfit.feature_significance(MODEL, X, Y)
 PARTS = sfit.feature_significance(MODEL, X, Y, by=np.arange(40) % 2)
 TWO = sfit.compare_models({"one": MODEL, "two": lambda rows: rows[:, 1]}, X, Y)
 RANKS = sfit.compare_features(MODEL, X, Y)
+COMPARED = sfit.compare_parts(MODEL, X, Y, by=np.arange(40) % 2, random_state=0)
 CHOICE = sfit.BetaChoice(0.0, 0.05, ((0.0,),), ("x0",), 40, None, 0)
 
 
@@ -88,6 +89,10 @@ CALLS = {
         {"models": {"one": MODEL, "two": lambda rows: rows[:, 1]}, "X": X, "y": Y},
     ),
     "compare_features": (sfit.compare_features, {"model": MODEL, "X": X, "y": Y}),
+    "compare_parts": (
+        sfit.compare_parts,
+        {"model": MODEL, "X": X, "y": Y, "by": np.arange(40) % 2},
+    ),
     "choose_beta": (sfit.choose_beta, {"model": MODEL, "X": X, "y": Y, "n_models": 2}),
     "loco_significance": (
         sfit.loco_significance,
@@ -110,6 +115,8 @@ CALLS = {
     "BetaChoice.rate": (CHOICE.rate, {"beta": 0.1}),
     "SFITResult.to_json": (RESULT.to_json, {}),
     "PartitionedResult.to_json": (PARTS.to_json, {}),
+    "PartComparison.from_json": (sfit.PartComparison.from_json, {"source": COMPARED.to_json()}),
+    "PartComparison.to_json": (COMPARED.to_json, {}),
 }
 if find_spec("torch"):
     import torch
@@ -120,6 +127,7 @@ if find_spec("matplotlib"):
     CALLS["PartitionedResult.plot"] = (PARTS.plot, {})
     CALLS["ModelComparison.plot"] = (TWO.plot, {})
     CALLS["FeatureComparison.plot"] = (RANKS.plot, {})
+    CALLS["PartComparison.plot"] = (COMPARED.plot, {})
     CALLS["BetaChoice.plot"] = (CHOICE.plot, {})
 
 

@@ -13,6 +13,7 @@ PUBLIC = [
     "FeatureComparison",
     "GateTest",
     "ModelComparison",
+    "PartComparison",
     "PartitionedResult",
     "PermutationTest",
     "SFITResult",
@@ -21,6 +22,7 @@ PUBLIC = [
     "choose_beta",
     "compare_features",
     "compare_models",
+    "compare_parts",
     "cross_significance",
     "exceptions",
     "feature_significance",
@@ -58,6 +60,10 @@ ARGUMENTS = {
     sfit.compare_features: (
         "model X y features loss alpha reference groups always_on given clusters fast n_jobs "
         "progress checkpoint checkpoint_key random_state"
+    ),
+    sfit.compare_parts: (
+        "model X y by trend features loss alpha correction reference groups always_on given "
+        "clusters fast n_jobs progress checkpoint checkpoint_key random_state"
     ),
     sfit.SignTest: "interval ties validation validation_fraction random_model",
     sfit.PermutationTest: "n_permutations statistic",
@@ -99,6 +105,7 @@ def test_the_names_of_arguments(function):
         (sfit.choose_beta, ["model", "X", "y"]),
         (sfit.compare_models, ["models", "X", "y"]),
         (sfit.compare_features, ["model", "X", "y"]),
+        (sfit.compare_parts, ["model", "X", "y"]),
         (sfit.cross_significance, ["estimator", "X", "y"]),
         (sfit.loco_significance, ["estimator", "X_train", "y_train", "X_test", "y_test"]),
     ],

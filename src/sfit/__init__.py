@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from sfit.compare import (
         FeatureComparison,
         ModelComparison,
+        PartComparison,
         compare_features,
         compare_models,
+        compare_parts,
     )
     from sfit.selector import SFITSelector
 
@@ -33,6 +35,7 @@ __all__ = [
     "FeatureComparison",
     "GateTest",
     "ModelComparison",
+    "PartComparison",
     "PartitionedResult",
     "PermutationTest",
     "SFITResult",
@@ -41,6 +44,7 @@ __all__ = [
     "choose_beta",
     "compare_features",
     "compare_models",
+    "compare_parts",
     "cross_significance",
     "exceptions",
     "feature_significance",
@@ -60,6 +64,7 @@ _HOMES = {
     "FeatureComparison": "compare",
     "GateTest": "_set_tests",
     "ModelComparison": "compare",
+    "PartComparison": "compare",
     "PartitionedResult": "_partitioned",
     "PermutationTest": "_permutation_test",
     "SFITResult": "_result",
@@ -68,6 +73,7 @@ _HOMES = {
     "choose_beta": "_beta",
     "compare_features": "compare",
     "compare_models": "compare",
+    "compare_parts": "compare",
     "cross_significance": "_cross",
     "feature_significance": "_feature_significance",
     "loco_significance": "_loco",

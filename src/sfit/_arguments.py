@@ -126,7 +126,7 @@ def check_at_least_zero(value: Any, argument: str) -> float:
 def check_flag(value: Any, argument: str) -> bool:
     """Check a flag: True or False, not just a truthy value."""
     if not isinstance(value, bool | np.bool_):
-        raise ArgumentError(f"{argument} must be True or False; got {value!r}.")
+        raise ArgumentError(f"{argument} must be True or False; got {shown(value)}.")
     return bool(value)
 
 

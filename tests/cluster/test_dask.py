@@ -90,6 +90,24 @@ def test_a_cluster_gives_the_bits_of_one_process(client, folder, model, options)
         assert content(sfit.feature_significance(model, rows, "y", **options)) == expected
 
 
+@pytest.mark.parametrize("options", [{}, {"clusters": "who"}], ids=["rows", "clusters"])
+def test_comparisons_on_a_cluster(client, folder, model, options):
+    """Two models that read the same files, and the features of one."""
+    rows = pd.read_parquet(folder / "0.parquet")[:5_000]
+    line = LinearRegression().fit(rows[NAMES], rows.y)
+    options |= {"reference": rows[NAMES], "random_state": 0}
+
+    def compared():
+        return [
+            content(sfit.compare_models({"line": line, "trees": model}, folder, "y", **options)),
+            content(sfit.compare_features(model, folder, "y", **options)),
+        ]
+
+    expected = compared()
+    with joblib.parallel_config(backend="dask"):
+        assert compared() == expected
+
+
 def test_beta_is_chosen_on_a_cluster(client, folder, model):
     """The same engine, the same bits."""
     options = {"alpha": 0.4, "n_models": 3, "random_state": 0}

@@ -7,6 +7,8 @@ comparison has a file with its call and its result. `_base.py` holds what the re
 from sfit.compare._base import Comparison, ComparisonSettings, Grid
 from sfit.compare._features import FeatureComparison, compare_features
 from sfit.compare._models import ModelComparison, compare_models
+from sfit.compare._part_result import PartComparison
+from sfit.compare._parts import compare_parts
 
 __all__ = [
     "Comparison",
@@ -14,6 +16,8 @@ __all__ = [
     "FeatureComparison",
     "Grid",
     "ModelComparison",
+    "PartComparison",
     "compare_features",
     "compare_models",
+    "compare_parts",
 ]

@@ -10,6 +10,7 @@ from sfit.plotting._delta import DeltaDisplay
 from sfit.plotting._importance import ImportanceDisplay
 from sfit.plotting._interactions import InteractionDisplay
 from sfit.plotting._models import ModelsDisplay
+from sfit.plotting._part_gains import PartGainsDisplay
 from sfit.plotting._parts import PartsDisplay
 from sfit.plotting._ranks import RanksDisplay
 
@@ -19,6 +20,7 @@ __all__ = [
     "ImportanceDisplay",
     "InteractionDisplay",
     "ModelsDisplay",
+    "PartGainsDisplay",
     "PartsDisplay",
     "RanksDisplay",
     "SignificanceBetaDisplay",

@@ -15,6 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 from narwhals.exceptions import DuplicateError
 
+from sfit._arguments import shown
 from sfit._array import Array
 from sfit.exceptions import ArgumentError, DataError
 
@@ -346,7 +347,7 @@ def as_vector(values: Any, argument: str, length: int) -> Array:
         # Also pyarrow columns, whose `to_numpy` refuses values that must be copied, such as text.
         array = _as_array(values, argument)
     if array.ndim == 0:
-        raise ArgumentError(f"{argument} must hold one value per row; got {values!r}.")
+        raise ArgumentError(f"{argument} must hold one value per row; got {shown(values)}.")
     if array.dtype == np.float16:
         array = array.astype(np.float32)  # pandas looks up no half floats
     elif array.dtype.char in "gG":
