@@ -1,7 +1,7 @@
 """Champion against challenger: two models of different libraries on the same rows."""
 
-from cases import boosted, credit, listed, logistic, p_text, table, write
 import numpy as np
+from cases import boosted, credit, listed, logistic, p_text, table, write
 from sklearn.metrics import roc_auc_score
 
 import sfit

@@ -1,8 +1,8 @@
 """Use that drifts over time: a model of 2011 on the days of 2012, quarter by quarter."""
 
+import numpy as np
 from cases import BIKE, data, listed, p_text, table, write
 
-import numpy as np
 import sfit
 
 NAME = "drift"
