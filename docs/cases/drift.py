@@ -1,6 +1,7 @@
 """Use that drifts over time: a model of 2011 on the days of 2012, quarter by quarter."""
 
 import numpy as np
+import pandas as pd
 from cases import BIKE, data, listed, p_text, table, write
 
 import sfit
@@ -25,6 +26,7 @@ def compute():
         n_estimators=200, learning_rate=0.05, random_state=0, n_jobs=1, verbose=-1
     ).fit(X_train, y[train])
     options = {
+        "loss": "squared_error",
         "clusters": frame.loc[test, "dteday"].to_numpy(),
         "reference": sfit.Average(X_train, n_rows=100),
         "random_state": 0,
@@ -38,8 +40,13 @@ def compute():
     year = np.where(late, 2012, 2011)
     years = sfit.compare_parts(model, X, y[test], by=year, **options)
     level = sfit.compare_parts(model, X, y[test] - growth * late, by=year, **options)
+    # Seven consecutive days of one year; the last of a year are fewer.
+    number = pd.to_datetime(frame.loc[test, "dteday"]).dt.dayofyear.to_numpy() // 7
+    weeks = sfit.compare_parts(
+        model, X, y[test], by=year, **options | {"clusters": 100 * year + number}
+    )
     losses = (residual**2).groupby(quarter[test]).mean()
-    return quarters, years, level, growth, losses
+    return quarters, years, level, weeks, growth, losses
 
 
 def years_table(years, level):
@@ -79,7 +86,7 @@ def trend_table(quarters):
     return table(head, rows)
 
 
-def page(quarters, years, level, growth, losses):
+def page(quarters, years, level, weeks, growth, losses):
     """The story."""
     rising = [one.feature for one in quarters.trends if one.significant and one.slope > 0]
     falling = [one.feature for one in quarters.trends if one.significant and one.slope < 0]
@@ -98,7 +105,7 @@ grown: the mean squared error of log(1 + rentals) is {losses["2011 Q3"]:.2f} in 
 
 ```python
 quarters = sfit.compare_parts(
-    model, X_test, y_test, by=quarter, trend=True, clusters=day,
+    model, X_test, y_test, by=quarter, trend=True, clusters=day, loss="squared_error",
     reference=sfit.Average(X_train, n_rows=100), random_state=0,
 )
 quarters.plot()
@@ -115,7 +122,7 @@ The mean gain differs between the quarters for {listed(quarters.differing)}; fro
 ## Season or drift?
 
 Eight quarters are two summers and two winters. Temperature gains {gains["temp", "2011 Q1"]:.2f} in the first quarter of 2011 and {gains["temp", "2012 Q1"]:.2f} in that of 2012; in the third quarters
-{gains["temp", "2011 Q3"]:.2f} and {gains["temp", "2012 Q3"]:.2f}. A difference between quarters alone is the season, and no drift. Whole years can be compared: the held-out days of 2011 and the days of 2012 cover all
+{gains["temp", "2011 Q3"]:.2f} and {gains["temp", "2012 Q3"]:.2f}. A difference between quarters can be the season, and no drift. Whole years can be compared: the held-out days of 2011 and the days of 2012 cover all
 seasons.
 
 There is a second trap. Rentals have grown: the outcome minus the prediction has risen by {growth:.2f}, on the scale of logarithms. A shift of the level by itself changes gains. Where revealing
@@ -124,21 +131,21 @@ and the outcomes of 2012 minus the growth ("level").
 
 {years_table(years, level)}
 
-{f"The use of {listed(stays)} differs between the years with the growth and without it." if stays else "No difference between the years is significant both with the growth and without it."}
-{f"The difference of {listed(gone)} is gone when the level is taken out: it was the growth." if gone else ""}
-{f"{listed(shown)} {'differs' if len(shown) == 1 else 'differ'} only when the level is taken out." if shown else ""}
+{f"The use of {listed(stays)} differs significantly between the years with the growth and without it." if stays else "No difference between the years is significant both with the growth and without it."}
+{f"The difference of {listed(gone)} is no longer significant when the level is taken out: the growth may be all there is to it." if gone else ""}
+{f"For {listed(shown)} the difference is significant only when the level is taken out." if shown else ""}
 
 ## What to do with it
 
-A monitor that watches the loss alone says *that* something changed. The gains by part say *where*: a feature that gains less than it used to is one whose relation to the outcome the
-model no longer knows, and one that gains nothing could be left out. Rerun it each quarter with the new part, and correct for the number of looks.
+A monitor that watches the loss alone says *that* something changed. The gains by part say *where*: if a feature gains less than it used to, its relation to the outcome may no
+longer be the one that the model learned. Rerun it each quarter with the new part, and correct for the number of looks.
 
 ## What this does not show
 
 - **A cause.** The gain of a feature depends on the model, on the feature, on the outcome and on the other features. Quarters differ in all of these, as the two traps show.
 - **The remedy.** Refitting may or may not help; [compare](champion.md) the refitted model with the old one on the same days.
-- **Independent days.** Days are taken as units. Weather lasts for several days, so neighbouring days are alike, and the p-values are somewhat too small. Weeks as
-  clusters would be safer, and leave 13 units per quarter.
+- **Independent days.** Days are taken as units. Weather lasts for several days, so neighbouring days are alike, and the p-values may be too small. With weeks as
+  clusters ({weeks.settings.n_clusters} of them), the outcomes as they are and whole years, the differing features are {listed(weeks.differing) if weeks.differing else "none"}{"" if set(weeks.differing) == set(years.differing) else f", and not {listed(years.differing)} as with days" if years.differing else ""}.
 """
 
 

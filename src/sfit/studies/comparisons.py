@@ -25,14 +25,14 @@ class Settings:
 
     n_rows: tuple[int, ...] = (50, 200, 1_000, 5_000)
     """Rows of the settings that measure the size."""
-    repeats: int = 4_000
+    repeats: int = 2_000
     """Data sets of each of them."""
     parts_rows: tuple[int, ...] = (50, 200, 1_000)
     family_rows: tuple[int, ...] = (200, 1_000)
-    family_repeats: int = 1_000
+    family_repeats: int = 500
     """Data sets with several features; each is one call of the public function."""
     power_rows: tuple[int, ...] = (50, 200, 1_000)
-    power_repeats: int = 1_000
+    power_repeats: int = 500
     effects: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
     parts_effects: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
     stacked: int = 100
