@@ -1,5 +1,7 @@
 """Names that try to be more than names; shared by the tests of the report and of the browser."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -32,3 +34,21 @@ def hostile_result() -> sfit.SFITResult:
     result = sfit.feature_significance(model, X, y, max_order=2, exhaustive=True)
     assert isinstance(result, sfit.SFITResult)
     return result
+
+
+def hostile_comparisons() -> dict[str, sfit.ModelComparison | sfit.FeatureComparison]:
+    """Comparisons of models and of features with such names."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(400, len(HOSTILE))), columns=HOSTILE)
+    weights = np.linspace(2, 0.1, len(HOSTILE))
+
+    def model(frame, scale):
+        return np.asarray(frame) @ (weights * scale)
+
+    y = model(X, 1) + rng.normal(size=400)
+    names = [*HOSTILE[:2], "_not, hidden"]
+    models = {name: partial(model, scale=1 - place / 4) for place, name in enumerate(names)}
+    return {
+        "models": sfit.compare_models(models, X, y, random_state=0),
+        "features": sfit.compare_features(models[names[0]], X, y, random_state=0),
+    }

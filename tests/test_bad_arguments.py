@@ -38,6 +38,9 @@ ARGUMENTS = [
     *each("n_partners", BAD_COUNTS, ArgumentError, "whole number", "None", "got"),
     *each("exhaustive", BAD_FLAGS, ArgumentError, "True or False", "got"),
     *each("strict", BAD_FLAGS, ArgumentError, "True or False", "got"),
+    *each(
+        "interaction", {"unknown": "product", "true": True, "list": []}, ArgumentError, "'additive'"
+    ),
     *each("progress", BAD_FLAGS, ArgumentError, "True or False", "got"),
     *each("n_jobs", BAD_JOBS, ArgumentError, "whole number other than 0", "got"),
     *each("random_state", BAD_SEEDS, ArgumentError, "got"),

@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "_multiplicity": (),
     "_select": (),
     "_contrast": (),
+    "_additive": ("_contrast",),
     "_losses": ("exceptions", "rows"),
     "_differences": ("_contrast", "_diagnostics", "_losses", "_statistic", "restrict", "rows"),
     "_effects": ("_contrast", "_select"),
@@ -129,6 +130,7 @@ MAY_IMPORT = {
     "_features": ("exceptions", "_arguments", "_contrast", "rows"),
     "_partners": ("exceptions", "_contrast", "_features", "models"),
     "_procedure": (
+        "_additive",
         "_contrast",
         "_features",
         "_multiplicity",
@@ -224,6 +226,7 @@ MAY_IMPORT = {
     ),
     "report": (
         "exceptions",
+        "compare",
         "_partitioned",
         "_result",
         "_set_tests",

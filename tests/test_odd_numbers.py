@@ -93,6 +93,7 @@ CALLS = {
     },
     "validation_fraction": lambda value: run(test=sfit.SignTest(validation_fraction=value)),
     "second beta": lambda value: run(beta=(0.01, value), max_order=2),
+    "interaction": lambda value: run(interaction=value, max_order=2),
     "alpha_by_order": lambda value: run(alpha_by_order=[value]),
     "reference of a column": lambda value: run(reference={"a": value}),
     "reference in a row": lambda value: run(reference=[value, 0, 0]),

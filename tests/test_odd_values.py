@@ -84,6 +84,10 @@ CALLS = {
         sfit.feature_significance,
         {"model": MODEL, "X": X, "y": Y, "beta": "auto", "max_order": 2},
     ),
+    "feature_significance, additive": (
+        sfit.feature_significance,
+        {"model": MODEL, "X": X, "y": Y, "interaction": "additive", "max_order": 2},
+    ),
     "compare_models": (
         sfit.compare_models,
         {"models": {"one": MODEL, "two": lambda rows: rows[:, 1]}, "X": X, "y": Y},

@@ -38,7 +38,7 @@ ARGUMENTS = {
     sfit.feature_significance: (
         "model X y test features loss alpha beta max_order correction alpha_by_order reference "
         "groups always_on given by clusters row_order sample_weight partners n_partners "
-        "exhaustive strict fast n_jobs "
+        "exhaustive strict interaction fast n_jobs "
         "progress checkpoint checkpoint_key random_state"
     ),
     sfit.choose_beta: (

@@ -102,8 +102,9 @@ APPLIED_LATER = {
 }
 """To what is kept, which does not depend on them: one checkpoint serves them all."""
 
-REFUSED = {sfit.feature_significance: {"sample_weight", "row_order"}}
-"""By the sign test; `test_dependent_rows.py` shows that a checkpoint knows `row_order`."""
+REFUSED = {sfit.feature_significance: {"sample_weight", "row_order", "interaction"}}
+"""By the sign test, or at order 1; `test_dependent_rows.py` and `test_interactions.py` show that a
+checkpoint knows `row_order` and `interaction`."""
 
 
 def named(value):

@@ -50,7 +50,7 @@ def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
         value is choice or (isinstance(value, str) and value == choice) for choice in allowed
     ):
         raise ArgumentError(
-            f"{argument} must be one of {', '.join(map(repr, allowed))}; got {value!r}."
+            f"{argument} must be one of {', '.join(map(repr, allowed))}; got {shown(value)}."
         )
 
 

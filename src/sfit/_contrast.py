@@ -14,8 +14,9 @@ the relative improvement of row i: the row counts as positive when rho_i > beta.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -24,6 +25,19 @@ from sfit._array import Array
 
 Term = frozenset[int]
 """Indices of features, never of columns."""
+
+
+class Rounding(NamedTuple):
+    """How precise single predictions are."""
+
+    unit: float
+    """Rounding unit of the model's float type."""
+    noise: float
+    """Error of a prediction that its size does not show."""
+
+
+EXACT = Rounding(0.0, 0.0)
+"""Predictions that count as they are."""
 
 
 class Side(Protocol):
@@ -38,8 +52,11 @@ class Side(Protocol):
     def needs(self) -> tuple[Reveal, ...]:
         """The sides of the fitted model from which the predictions of this side follow."""
 
-    def combine(self, predictions: Sequence[Any]) -> Any:
-        """The predictions of this side, from those of the sides that it needs."""
+    def combine(self, predictions: Sequence[Any], tolerance: Rounding) -> Any:
+        """The predictions of this side, from those of the sides that it needs.
+
+        A side that does arithmetic must not differ from another by rounding alone.
+        """
 
     def __hash__(self) -> int: ...
 
@@ -62,7 +79,7 @@ class Reveal:
         """The side itself."""
         return (self,)
 
-    def combine(self, predictions: Sequence[Any]) -> Any:
+    def combine(self, predictions: Sequence[Any], tolerance: Rounding) -> Any:
         """The predictions themselves."""
         [prediction] = predictions
         return prediction
@@ -86,7 +103,7 @@ class Refit:
         """Nothing of the fitted model: the predictions come from a refit, which is stored."""
         return ()
 
-    def combine(self, predictions: Sequence[Any]) -> Any:
+    def combine(self, predictions: Sequence[Any], tolerance: Rounding) -> Any:
         """Refuse: the stored predictions of a refit must be passed to the predictor."""
         raise RuntimeError(f"no predictions are stored for the model without {self.without}")
 
@@ -138,6 +155,12 @@ class Effects:
     """Rows whose loss is smaller on the full side."""
     n_worse: int
     """Rows whose loss is larger on the full side."""
+    share_nonadditive: float = field(default=math.nan, kw_only=True)
+    """Share of the gain of the whole set that its parts do not add up to.
+
+    The gain over the additive base, divided by the gain over the features given. NaN if the base is
+    not additive, or if revealing the whole set does not lower the mean loss.
+    """
 
     @property
     def gain(self) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sfit._additive import scale_of
 from sfit._cluster_signs import ClusterSigns
 from sfit._contrast import Question
 from sfit._differences import Evaluation
@@ -127,6 +128,7 @@ def design_of(
         partners=partners,
         exhaustive=request.exhaustive,
         strict=request.strict,
+        scale=None if request.interaction is None else scale_of(sample.view.task, sample.loss.name),
         **conditional,
         alpha_by_order=request.alphas,
     )

@@ -119,11 +119,12 @@ class Evaluation:
     def light(self, sides: Set[Computed]) -> Evaluation:
         """Only what some sides need; without the rows, which each job brings."""
         predictions = self.predictions
+        parts = predictions.parts_of(sides)
         prepared = {
-            side: predictions.prepared[side] for side in sides & predictions.prepared.keys()
+            side: predictions.prepared[side] for side in parts & predictions.prepared.keys()
         }
         light = replace(predictions, structure=None, prepared=prepared, trusted={})
-        if len(prepared) == len(sides):
+        if len(prepared) == len(parts):
             # No side needs the model.
             light = replace(light, view=None)  # type: ignore[arg-type]
         return replace(self, predictions=light, rows=None)  # type: ignore[arg-type]

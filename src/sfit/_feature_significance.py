@@ -49,6 +49,7 @@ class Options(TypedDict, total=False):
     n_partners: int | None
     exhaustive: bool
     strict: bool
+    interaction: Literal["additive"] | None
     fast: bool
     n_jobs: int | None
     progress: bool
@@ -94,6 +95,7 @@ def feature_significance(
     n_partners: int | None = None,
     exhaustive: bool = False,
     strict: bool = False,
+    interaction: Literal["additive"] | None = None,
     fast: bool = True,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -186,6 +188,12 @@ def feature_significance(
         Also test sets of features already found significant, to detect their interactions.
     strict : bool, default=False
         Require that a set also improves on each of its subsets with one member fewer.
+    interaction : {None, "additive"}, default=None
+        `"additive"`: from order 2 on, test whether a set improves on the additive prediction from
+        its parts, whatever was found before: for a pair, j alone plus k alone minus nothing. The
+        parts are added on the scale of the model's link: log-odds or log-probabilities for classes,
+        logarithms for the Poisson loss, else the predictions. `exhaustive=True` then gives a matrix
+        of all pairs. Needs `max_order=2` or more; not with the permutation test or `strict`.
     fast : bool, default=True
         Use the structure of the model to save predictions. Results are bit-identical for trees;
         for networks, rounding may change a count by one row in 100,000. With False, the model
@@ -224,6 +232,10 @@ def feature_significance(
     probability 1/2, whatever the distribution of the data. First-order tests are Algorithm 1 of
     Horel and Giesecke, second-order tests Algorithm 2. A gate decides whether to go on to the next
     order: it tests all features against those found so far, at beta = 0.
+
+    With ``interaction="additive"``, :math:`L_i(B)` is instead the loss of the prediction with link
+    value :math:`-\sum_{S \subsetneq T} (-1)^{|T| - |S|} \eta_i(S)`, where :math:`\eta_i(S)` is the
+    link value of the prediction with S revealed. The coefficients add up to 1.
 
     `PermutationTest` explains the permutation test. It has no gate, because no valid test is known
     of all features given those found. For the same reason it leaves out sets over several features
@@ -276,7 +288,8 @@ def feature_significance(
             design = replace(design, statistic=replace(statistic_of(request, sample), seed=seed))
         sizes = sample.rows.sizes()
         session.warn(*(text for n in sizes for text in design.statistic.too_few(n)))
-        evaluation = sample.evaluation(request.fast, session.warn)
+        additive = design.scale is not None
+        evaluation = sample.evaluation(request.fast, session.warn, additive=additive)
         answer = partial(answer_questions, evaluation, design.statistic, conditions, session)
         outcomes = follow(design, sizes, answer, session.warn)
         session.caveats += evaluation.caveats()

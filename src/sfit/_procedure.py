@@ -6,15 +6,17 @@ models nor rows, and reads like section 2 of the paper.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sfit._contrast import Contrast, Question, Reveal, Term
+from sfit._additive import Additive, Scale
+from sfit._contrast import Contrast, Effects, Question, Reveal, Term
 from sfit._features import Features
 from sfit._multiplicity import Correction, over_all_orders
 from sfit._set_tests import AnySetTest, GateTest
@@ -57,6 +59,9 @@ class Design:
     """P_j of Algorithm 2 for each tested feature j; order 1 needs none."""
     exhaustive: bool
     strict: bool
+    scale: Scale | None = None
+    """The scale on which the parts of a set add up to its base; None: features found are its base.
+    """
     refusals: Refusals = lambda contrasts: [None] * len(contrasts)
     alpha_by_order: tuple[float, ...] | None = None
     """Levels of the orders, for error control over all of them; None: `correction` decides."""
@@ -78,7 +83,8 @@ def _correction_at(design: Design, order: int) -> Correction:
     # Features found only remove sets from a plan: with none found, it holds all possible sets.
     n_sets = len(plan_sets(design, order, frozenset()))
     statistic = design.statistic
-    n_bases = statistic.n_bases(order)
+    # An additive base does not depend on what was found.
+    n_bases = 1 if design.scale is not None else statistic.n_bases(order)
     return over_all_orders(statistic.alpha, design.alpha_by_order, order, n_bases, n_sets)
 
 
@@ -140,7 +146,7 @@ def procedure(design: Design) -> Procedure:
     gates: list[GateTest] = []
     left_out: list[tuple[Contrast, str]] = []
     for order in range(1, design.max_order + 1):
-        decided, refused = yield from decide_order(design, order, frozenset(found))
+        decided, refused = yield from decide_order(design, order, frozenset(found), tests)
         left_out += refused
         tests += [test for _, test in decided]
         # The members of significant sets join `found` only after the whole order is decided.
@@ -159,11 +165,14 @@ def procedure(design: Design) -> Procedure:
 
 
 def decide_order(
-    design: Design, order: int, found: Term
+    design: Design, order: int, found: Term, before: Sequence[AnySetTest] = ()
 ) -> Generator[
     list[Contrast], list[Any], tuple[list[tuple[Term, AnySetTest]], list[tuple[Contrast, str]]]
 ]:
-    """Algorithm 1 (order 1) and Algorithm 2 (order 2), for any order."""
+    """Algorithm 1 (order 1) and Algorithm 2 (order 2), for any order.
+
+    `before` are the tests of lower orders.
+    """
     planned = [contrasts_of(design, term, order, found) for term in plan_sets(design, order, found)]
     contrasts, left_out = possible(design, planned)
     flat = [contrast for of_set in contrasts for contrast in of_set]
@@ -178,6 +187,9 @@ def decide_order(
         reported.append((of_set[weakest], evidence))
         largest.append(p_values[start + weakest])
         start = own.stop
+    if design.scale is not None and before:
+        # First-order tests have nothing but the given features as their base.
+        reported = [(one, _with_share(seen, before[0].loss_base)) for one, seen in reported]
     correction = design.correction_at(order)
     return decide(design.features, design.statistic, reported, largest, correction), left_out
 
@@ -223,9 +235,12 @@ def contrasts_of(design: Design, term: Term, order: int, found: Term) -> list[Co
     """The contrasts that a set must pass.
 
     Its base is its members already found. With `strict`, or if all its members are found, each
-    subset with one member fewer is a base too.
+    subset with one member fewer is a base too. An additive base is the only one.
     """
     beta = design.betas[order - 1]
+    if design.scale is not None and order > 1:
+        parts = Additive(term, design.given, design.scale)
+        return [Contrast(term, parts, Reveal(term | design.given), order, beta)]
     if design.rest:
         everything = design.features.everything
         return [Contrast(term, Reveal(everything - term), Reveal(everything), order, beta)]
@@ -246,6 +261,14 @@ def contrasts_of(design: Design, term: Term, order: int, found: Term) -> list[Co
         )
         for revealed in bases
     ]
+
+
+def _with_share(evidence: Any, loss_given: float) -> Any:
+    """Evidence over an additive base, with the share of the whole gain that is not additive."""
+    effects: Effects = evidence.effects
+    whole = loss_given - effects.loss_full
+    share = effects.gain / whole if whole > 0 else math.nan
+    return replace(evidence, effects=replace(effects, share_nonadditive=share))
 
 
 def ask_gate(

@@ -41,6 +41,9 @@ MAX_ORDER = 1_000
 ROW_ORDERS = (None, "time")
 """What the order of the rows may mean."""
 
+INTERACTIONS = (None, "additive")
+"""What sets of two or more features are compared with: their members found, or their parts."""
+
 TESTS: dict[str, type[Any]] = {kind.key: kind for kind in (SignTest, PermutationTest)}
 """The tests by name."""
 
@@ -206,6 +209,7 @@ class Request(Subject):
     n_partners: int | None = argument(partial(check_whole, optional=True))
     exhaustive: bool = argument(check_flag)
     strict: bool = argument(check_flag)
+    interaction: str | None = argument(partial(check_choice, allowed=INTERACTIONS))
     fast: bool = argument(check_flag)
     random_state: int | None = argument(check_seed)
 
@@ -226,6 +230,7 @@ class Request(Subject):
                 "row: pass a number as beta."
             )
         check_has_beta(self.test, self.beta)
+        self._check_interaction()
         self.test.check(self)
         if self.row_order is not None and self.clusters is not None:
             raise ArgumentError(
@@ -237,6 +242,28 @@ class Request(Subject):
     def dependent(self) -> bool:
         """Whether rows depend on each other, within clusters or in time."""
         return self.clusters is not None or self.row_order is not None
+
+    def _check_interaction(self) -> None:
+        """Refuse arguments that do not go together with an additive base."""
+        if self.interaction is None:
+            return
+        asked = f"interaction={self.interaction!r}"
+        if not self.test.paired:
+            raise ArgumentError(
+                f"{asked} cannot be combined with test={self.test.key!r}: this test has no base "
+                "side, because it re-matches the predictions of a set with outcomes of "
+                "other rows. Use test='sign'."
+            )
+        if self.max_order == 1:
+            raise ArgumentError(
+                f"{asked} needs max_order=2 or more: a single feature has no interaction; got "
+                f"max_order={self.max_order!r}."
+            )
+        if self.strict:
+            raise ArgumentError(
+                f"{asked} cannot be combined with strict=True: strict compares a set with each of "
+                "its subsets, and the additive base already adds all of them up. Omit strict."
+            )
 
     @cached_property
     def betas(self) -> tuple[float, ...] | None:

@@ -68,6 +68,8 @@ class Settings:
     """Number of folds of `cross_significance`; None: one fitted model was tested."""
     alpha_by_order: tuple[float, ...] | None = None
     """Levels of the orders, if errors are controlled over all of them."""
+    interaction: str | None = None
+    """"additive" if sets are compared with the additive prediction from their parts."""
 
     @property
     def adjusted(self) -> bool:

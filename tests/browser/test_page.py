@@ -19,7 +19,7 @@ import sfit
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2", reason="the extra sfit[report] is not installed")
 
-from hostile import HOSTILE, hostile_result
+from hostile import HOSTILE, hostile_comparisons, hostile_result
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
@@ -68,6 +68,8 @@ def files(tmp_path_factory):
             mean, X, y, test="permutation", loss="squared_error", random_state=0, max_order=2
         ),
         "nothing": sfit.feature_significance(lambda z: 0 * z[:, 0], X.to_numpy()[:99], y[:99]),
+        "ranks": sfit.compare_features(mean, X, y, random_state=0),
+        **hostile_comparisons(),
     }
     for name, result in results.items():
         result.to_html(folder / f"{name}.html")
@@ -285,7 +287,9 @@ def test_the_policy_stops_what_escaping_would_miss(browser, files, tmp_path, ser
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["pairs", "permuted", "parts", "hostile", "nothing"])
+@pytest.mark.parametrize(
+    "name", ["pairs", "permuted", "parts", "hostile", "nothing", "ranks", "models"]
+)
 def test_axe_finds_nothing(opened, name, scheme):
     """No accessibility rule of axe-core is broken, in either theme."""
     axe = pytest.importorskip("axe_playwright_python.base").AXE_SCRIPT
@@ -377,7 +381,9 @@ def test_print_to_pdf(opened, browser):
         assert page.locator(".scroll").first.evaluate(inside)
 
 
-@pytest.mark.parametrize("name", ["pairs", "permuted", "parts", "hostile"])
+@pytest.mark.parametrize(
+    "name", ["pairs", "permuted", "parts", "hostile", "ranks", "models", "features"]
+)
 @pytest.mark.parametrize("width", [360, 1200])
 def test_nothing_overflows(opened, name, width):
     """On a phone and on a desk: the page itself never scrolls sideways."""
@@ -387,7 +393,9 @@ def test_nothing_overflows(opened, name, width):
         assert view.page.evaluate(overflow) <= 0
 
 
-@pytest.mark.parametrize("name", ["pairs", "permuted", "parts", "hostile", "nothing"])
+@pytest.mark.parametrize(
+    "name", ["pairs", "permuted", "parts", "hostile", "nothing", "ranks", "models"]
+)
 @pytest.mark.parametrize("width", [700, 900, 1200])
 def test_verdicts_are_in_sight(opened, name, width):
     """The last column is not clipped: every verdict lies within the frame of its table."""
@@ -423,3 +431,49 @@ def test_a_permutation_test_is_sorted_and_copied(opened, files):
             by_name = {", ".join(t.term): getattr(t, name) for t in files[1]["permuted"].tests}
             for row in rows:
                 assert float(row[name]) == pytest.approx(by_name[row["term"]], rel=1e-5, abs=1e-12)
+
+
+def test_a_comparison_is_sorted_filtered_and_copied(opened, files):
+    """Numbers as numbers; both names of a pair are searched; names stay text in a spreadsheet."""
+    ranks = files[1]["ranks"]
+    with opened("ranks", permissions=["clipboard-read", "clipboard-write"]) as view:
+        page = view.page
+        header(page, "mean_gain").get_by_role("button").click()
+        header(page, "mean_gain").get_by_role("button").click()
+        values = [float(value) for value in view.column("mean_gain")]
+        assert values == sorted(values) and len(values) == 7
+        assert values == pytest.approx(sorted(one.gain for one in ranks.features), abs=1e-4)
+        page.get_by_label("certain only").check()
+        certain = [one.feature for one in ranks.features if one.rank_low == one.rank_high]
+        assert sorted(view.column("feature")) == sorted(certain) != []
+        page.get_by_label("Filter").nth(1).fill("x5")
+        assert page.locator(".status").nth(1).text_content() == "6 of 21 rows"
+        page.get_by_role("button", name="Copy as CSV").nth(1).click()
+        page.get_by_text("rows copied").wait_for()
+        copied = page.evaluate("navigator.clipboard.readText()")
+    head, *rows = list(csv.reader(io.StringIO(copied, newline=""), strict=True))
+    assert head[:3] == ["first", "second", "difference"] and head[-1] == "decided"
+    assert {"X5"} == {name for row in rows for name in row[:2] if name == "X5"}
+    by_pair = {(pair.first, pair.second): pair for pair in ranks.pairs}
+    for row in rows:
+        pair = by_pair[row[0], row[1]]
+        assert float(row[2]) == pytest.approx(pair.difference, abs=1e-4)
+        assert int(row[-1]) == (pair.larger is not None)
+
+
+def test_hostile_names_of_models_do_nothing(opened):
+    """Names of models are in titles, heads, notes and pictures; they are read, never run."""
+    with opened("models", permissions=["clipboard-read", "clipboard-write"]) as view:
+        page = view.page
+        page.wait_for_timeout(200)
+        assert page.locator("img, iframe, object, embed").count() == 0
+        assert page.locator("svg[onload], [onerror]").count() == 0
+        assert view.column("model") == [HOSTILE[1], "_not, hidden"]
+        page.get_by_role("button", name="Copy as CSV").nth(1).click()
+        page.get_by_text("rows copied").wait_for()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        page.locator("svg .tip").first.hover()
+        assert "mean gain" in page.locator("#tip").text_content()
+    rows = list(csv.reader(io.StringIO(copied, newline=""), strict=True))
+    assert len({len(row) for row in rows}) == 1 and len(rows) == len(HOSTILE) + 1
+    assert all(row[0][0] not in "=+-@\t\r" for row in rows)

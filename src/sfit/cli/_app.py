@@ -84,6 +84,7 @@ def program(
 Examples:
   sfit test model.skops test.csv -t y --reference train.csv --test permutation
   sfit test model.onnx 'rows/*.parquet' -t y --order 2 --beta 0.01,0.001
+  sfit test model.cbm test.csv -t y --order 2 --interaction additive --exhaustive
   sfit test model.txt test.csv -t sold --classes no,yes --by SEX --report out.html""",
 )
 def run_test(
@@ -120,6 +121,13 @@ def run_test(
     partners: Annotated[
         str, typer.Option(metavar="P", help="auto, all, or N per feature.")
     ] = "auto",
+    interaction: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="additive: test sets over the sum of their parts."),
+    ] = None,
+    exhaustive: Annotated[
+        bool, typer.Option("--exhaustive", help="Test sets of features already found, too.")
+    ] = False,
     correction: Annotated[
         str | None, typer.Option(metavar="NAME", help="fdr_by, fdr_bh, holm or bonferroni.")
     ] = None,
@@ -174,6 +182,8 @@ def run_test(
         "by": by,
         "clusters": clusters,
         "row_order": row_order,
+        "interaction": interaction,
+        "exhaustive": exhaustive,
         "checkpoint": checkpoint,
         "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
         "n_jobs": jobs,

@@ -53,11 +53,13 @@ class Grid:
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     marked: tuple[bool, ...]
-    """Whether each row is significant."""
+    """Whether each row is significant, or what `mark` says."""
     n_names: int = 1
     """Leading columns that hold names, not numbers."""
     note: str = ""
     """A sentence below the table."""
+    mark: str = "significant"
+    """What is true of marked rows."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,6 +68,9 @@ class Comparison(Reported):
 
     RECORDS: ClassVar[Mapping[str, type]] = {}
     """The fields that hold records, and the type of these."""
+
+    METHOD: ClassVar[str] = ""
+    """How the tests work and who described them, for the last line of the page."""
 
     settings: ComparisonSettings
     caveats: tuple[str, ...] = ()
@@ -116,6 +121,10 @@ class Comparison(Reported):
             Terms and their meanings.
         """
         raise NotImplementedError
+
+    def displays(self) -> list[Any]:
+        """The pictures of the page, not drawn yet; see `sfit.plotting`."""
+        return []
 
     def check(self) -> None:
         """Raise ValueError if the fields of a stored result contradict each other."""

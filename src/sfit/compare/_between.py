@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfit._array import Array
-from sfit._contrast import Contrast, Losses, Reveal, Side, Term, same_prediction
+from sfit._contrast import Contrast, Losses, Reveal, Rounding, Side, Term, same_prediction
 from sfit._differences import Ask, Evaluation
 from sfit._statistic import Scored
 from sfit.restrict import Arithmetic, Computed, Plan
@@ -37,7 +37,7 @@ class OfModel:
         """Nothing of a single model: `BetweenModels` predicts it."""
         return ()
 
-    def combine(self, predictions: Sequence[Any]) -> Any:
+    def combine(self, predictions: Sequence[Any], tolerance: Rounding) -> Any:
         """Refuse: only `BetweenModels` predicts this side."""
         raise RuntimeError(f"model {self.number} is compared with another, not alone")
 

@@ -113,6 +113,11 @@ class FeatureComparison(Comparison):
     """
 
     RECORDS: ClassVar[Mapping[str, type]] = {"features": FeatureRank, "pairs": FeaturePair}
+    METHOD: ClassVar[str] = (
+        "Paired tests of mean differences by random sign flips (J. P. Romano, On the Behavior of "
+        "Randomization Tests Without a Group Invariance Assumption, Journal of the American "
+        "Statistical Association 85, 1990), and ranks from pairs that Holm's correction decides."
+    )
 
     features: tuple[FeatureRank, ...]
     pairs: tuple[FeaturePair, ...]
@@ -177,6 +182,7 @@ class FeatureComparison(Comparison):
                 for one in self.features
             ),
             tuple(one.rank_low == one.rank_high for one in self.features),
+            mark="certain",
         )
         pairs = Grid(
             "Pairs of features",
@@ -196,6 +202,7 @@ class FeatureComparison(Comparison):
             ),
             tuple(pair.larger is not None for pair in self.pairs),
             n_names=2,
+            mark="decided",
         )
         return [ranks, pairs]
 
@@ -243,6 +250,18 @@ class FeatureComparison(Comparison):
             raise ValueError("features and pairs do not belong together")
         if any(not 1 <= one.rank_low <= one.rank <= one.rank_high <= m for one in self.features):
             raise ValueError("a rank lies outside its interval")
+
+    def displays(self) -> list[Any]:
+        """The gains and the ranks, in one picture.
+
+        Returns
+        -------
+        list of RanksDisplay
+            Not drawn yet.
+        """
+        from sfit.plotting import RanksDisplay
+
+        return [RanksDisplay(self)]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the gains with their intervals, and the ranks that each feature can have.

@@ -129,6 +129,11 @@ class ModelComparison(Comparison):
     """
 
     RECORDS: ClassVar[Mapping[str, type]] = {"models": ModelDifference, "features": GainDifference}
+    METHOD: ClassVar[str] = (
+        "Paired tests of mean differences by random sign flips: J. P. Romano, On the Behavior of "
+        "Randomization Tests Without a Group Invariance Assumption, Journal of the American "
+        "Statistical Association 85, 1990."
+    )
 
     names: tuple[str, ...]
     models: tuple[ModelDifference, ...]
@@ -286,6 +291,18 @@ class ModelComparison(Comparison):
             raise ValueError("names and models do not belong together")
         if len(self.features) != len(names) * len(others):
             raise ValueError("features do not belong to these models")
+
+    def displays(self) -> list[Any]:
+        """One picture for each model that is compared with the first.
+
+        Returns
+        -------
+        list of ModelsDisplay
+            Not drawn yet.
+        """
+        from sfit.plotting import ModelsDisplay
+
+        return [ModelsDisplay(self, name) for name in self.names[1:]]
 
     def plot(self, ax: Any = None, model: str | None = None) -> Any:
         """Draw the gains of the features in two models, and the differences with their intervals.
@@ -507,7 +524,7 @@ def _caveats(
     of_model = {name: [*samples[name].caveats, *evaluations[name].caveats()] for name in samples}
     shared = set.intersection(*map(set, of_model.values()))
     texts = [
-        text if text in shared else f"{name}: {text}"
+        text if text in shared else f"model {name!r}: {text}"
         for name, some in of_model.items()
         for text in some
     ]

@@ -135,6 +135,20 @@ class ModelsDisplay:
         return cls(result, model, max_features).plot(ax=ax)
 
     @property
+    def title(self) -> str:
+        """The title of the picture on a page."""
+        return f"Gains in {' and '.join(self._models)}"
+
+    @property
+    def caption(self) -> str:
+        """The sentences below the title."""
+        return (
+            "Mean gain of each feature in both models, and the difference with its asymptotic "
+            "interval. Filled and coloured: significant, in the colour of the model that gains "
+            "more. Hollow and grey: not significant."
+        )
+
+    @property
     def height(self) -> float:
         """Inches that the rows need."""
         return 1.6 + ROW_HEIGHT * len(self.shown)
@@ -163,6 +177,31 @@ class ModelsDisplay:
             axes.set_ylim(len(self.shown) - 0.4, -0.6)
             plain_frame(axes)
         return self
+
+    def tooltips(self) -> list[tuple[Any, int, str]]:
+        """The numbers behind each row, after `plot`.
+
+        Returns
+        -------
+        list of (axes, int, str)
+            Axes, row and text.
+        """
+        return [
+            (axes, row, self._sentence(one))
+            for axes in self.axes_
+            for row, one in enumerate(self.shown)
+        ]
+
+    def _sentence(self, one: GainDifference) -> str:
+        first, second = self._models
+        lacking = short(one.missing_in, LONGEST_MODEL) if one.missing_in is not None else ""
+        verdict = "significant" if one.significant else "not significant"
+        return (
+            f"{short(one.feature)}{lacking and f' (not in {lacking})'}\n"
+            f"mean gain {number(one.gain_first)} in {first}, {number(one.gain_second)} in "
+            f"{second}\ndifference {number(one.difference)}, interval {number(one.ci_low)} to "
+            f"{number(one.ci_high)}\n{p_relation(one.p_adjusted)}: {verdict}"
+        )
 
     @property
     def _models(self) -> tuple[str, str]:

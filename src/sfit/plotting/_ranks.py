@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sfit._arguments import check_whole
+from sfit._text import number
 from sfit.plotting._style import (
     BLUE,
     GREY,
@@ -95,6 +96,19 @@ class RanksDisplay:
         return cls(result, max_features).plot(ax=ax)
 
     @property
+    def title(self) -> str:
+        """The title of the picture on a page."""
+        return "Importance, and how certain the ranks are"
+
+    @property
+    def caption(self) -> str:
+        """The sentences below the title."""
+        return (
+            "Mean gain of each feature with its asymptotic interval, and all ranks that the "
+            "comparison of pairs leaves open. Filled and coloured ranks are certain."
+        )
+
+    @property
     def height(self) -> float:
         """Inches that the rows need."""
         return 1.2 + ROW_HEIGHT * len(self.shown)
@@ -121,6 +135,18 @@ class RanksDisplay:
             axes.set_ylim(len(self.shown) - 0.4, -0.6)
             plain_frame(axes)
         return self
+
+    def tooltips(self) -> list[tuple[Any, int, str]]:
+        """The numbers behind each row, after `plot`.
+
+        Returns
+        -------
+        list of (axes, int, str)
+            Axes, row and text.
+        """
+        return [
+            (axes, row, _sentence(one)) for axes in self.axes_ for row, one in enumerate(self.shown)
+        ]
 
     def _draw_gains(self, ax: Any) -> None:
         rows = range(len(self.shown))
@@ -172,3 +198,13 @@ class RanksDisplay:
 def is_certain(one: FeatureRank) -> bool:
     """Whether only one rank is possible."""
     return one.rank_low == one.rank_high
+
+
+def _sentence(one: FeatureRank) -> str:
+    ranks = "certain" if is_certain(one) else f"possible: {one.rank_low} to {one.rank_high}"
+    return (
+        f"{short(one.feature)}\n"
+        f"mean gain {number(one.gain)}, interval {number(one.ci_low)} to {number(one.ci_high)}\n"
+        f"rank {one.rank}, {ranks}\n"
+        f"{one.n_better:,} rows better, {one.n_worse:,} worse"
+    )

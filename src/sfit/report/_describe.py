@@ -1,4 +1,4 @@
-"""A result as one dict of plain values, which every layout of the report renders."""
+"""The result of a test as one dict of plain values, which every layout of the report renders."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def describe(result: SFITResult | PartitionedResult) -> dict[str, Any]:
         "caveats": _caveats(parts),
         "reading": _reading(results),
         "settings": _settings(results),
-        "stages": _stages(first.run),
-        "versions": _versions(first.run),
+        "stages": stages_of(first.run),
+        "versions": versions_of(first.run),
         "method": words_of(first).method,
     }
 
@@ -164,24 +164,27 @@ def _key_figures_of_parts(result: PartitionedResult) -> list[tuple[str, str]]:
 
 def _part(label: str, result: SFITResult, most: int) -> dict[str, Any]:
     listed_sets, hidden = _first_sets(result, most)
-    lines = []
-    if hidden:
-        n_significant = sum(test.significant for test in hidden) or "none"
-        lines.append(
-            f"{len(hidden):,} more sets are not in this table, {n_significant} of them "
-            "significant: to_json writes all sets."
-        )
+    notes = left_out_notes(len(hidden), sum(test.significant for test in hidden), "sets")
     return {
         "label": label,
         "finding": _finding(result) if label else [],
         "tables": [
-            _table("All sets tested", listed_sets, _columns(result, listed_sets)),
-            _table("Mean losses and rows", listed_sets, _effect_columns(listed_sets)),
+            _table("All sets tested", listed_sets, _columns(result, listed_sets), notes),
+            _table("Mean losses and rows", listed_sets, _effect_columns(listed_sets), notes),
         ],
-        "left_out": lines,
         "gates": _gates(result),
         "gate_lines": gate_lines(result),
     }
+
+
+def left_out_notes(n: int, n_marked: int, rows: str, mark: str = "significant") -> list[str]:
+    """The line below a table that does not list everything; none if it does."""
+    if not n:
+        return []
+    return [
+        f"{n:,} more {rows} are not in this table, {n_marked or 'none'} of them {mark}: to_json "
+        f"writes all {rows}."
+    ]
 
 
 def _first_sets(result: SFITResult, most: int) -> tuple[list[AnySetTest], list[AnySetTest]]:
@@ -214,24 +217,30 @@ VERDICT = Column(
     lambda test: int(test.significant),
     lambda test: f"significant {stars(test.p_adjusted)}".strip() if test.significant else "–",
 )
-KINDS = {"term": "name", "base": "name", "significant": "verdict"}
-"""Columns that do not hold numbers."""
+KINDS = {"term": "head", "base": "name", "significant": "verdict"}
+"""Columns that do not hold numbers; `head` is the name of the row."""
 
 
-def _table(title: str, tests: Sequence[AnySetTest], columns: Sequence[Column]) -> dict[str, Any]:
+def _table(
+    title: str, tests: Sequence[AnySetTest], columns: Sequence[Column], notes: Sequence[str]
+) -> dict[str, Any]:
     """A table of sets: a title, columns with key, heading and kind, and rows of cells."""
     return {
         "title": title,
+        "rows_are": "sets",
+        "mark": "significant",
+        "notes": notes,
         "columns": [
             {"key": column.key, "title": column.title, "kind": KINDS.get(column.key, "number")}
             for column in columns
         ],
         "rows": [
             {
-                "significant": test.significant,
+                "marked": test.significant,
                 "cells": [
                     {
                         "key": column.key,
+                        "kind": KINDS.get(column.key, "number"),
                         "value": _plain(column.value(test)),
                         "text": column.text(test),
                     }
@@ -436,12 +445,15 @@ def _settings(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
         )
     elif s.seed is None:
         rows.append(("Seed", "none: nothing was drawn at random"))
-    if "seconds" in result.run:
-        rows.append(("Time", _seconds(result.run["seconds"])))
-    return rows
+    return [*rows, *time_of(result.run)]
 
 
-def _stages(run: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def time_of(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How long the call took, if that was recorded."""
+    return [("Time", _seconds(run["seconds"]))] if "seconds" in run else []
+
+
+def stages_of(run: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """For each order and gate: its name, the route of its predictions, and its time."""
     stages = run.get("stages")
     return [
@@ -455,7 +467,8 @@ def _stages(run: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _versions(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+def versions_of(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The packages that the result was computed with."""
     versions = run.get("versions")
     items = versions.items() if isinstance(versions, Mapping) else ()
     return [(printable(name), printable(version)) for name, version in items]

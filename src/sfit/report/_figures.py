@@ -15,6 +15,7 @@ from sfit._partitioned import PartitionedResult
 from sfit._result import SFITResult
 from sfit._set_tests import AnySetTest, sign_tests
 from sfit._words import Words, at_level, words_of
+from sfit.compare import Comparison
 from sfit.exceptions import MissingDependencyError
 from sfit.plotting import (
     BetaCurveDisplay,
@@ -88,6 +89,20 @@ def parts_side_by_side(result: PartitionedResult, name: str, width: float = WIDT
             "Each feature alone, by part, on a common scale. Filled and coloured: significant.",
             _svg(ax.figure, name, tips, "First-order tests of all parts"),
         )
+
+
+def figures_of_comparison(comparison: Comparison, name: str, width: float = WIDTH) -> list[Figure]:
+    """The pictures of a comparison; `name` makes their ids unique within a page."""
+    pictures = []
+    for number, display in enumerate(comparison.displays(), 1):
+        with _canvas(width, display.height) as ax:
+            display.plot(ax)
+            tips: Tips = {}
+            for axes, row, text in display.tooltips():
+                _cover(axes, (0, row - 0.5), 1, axes.get_yaxis_transform(), text, tips)
+            svg = _svg(ax.figure, f"{name}-{number}", tips, display.title)
+            pictures.append(Figure(display.title, display.caption, svg))
+    return pictures
 
 
 def _pairs(result: SFITResult, name: str) -> Figure:

@@ -11,9 +11,11 @@ from typing import Any
 
 from sfit._partitioned import PartitionedResult
 from sfit._result import SFITResult
+from sfit.compare import Comparison
 from sfit.exceptions import MissingDependencyError
+from sfit.report._comparison import describe_comparison
 from sfit.report._describe import describe
-from sfit.report._figures import figures, parts_side_by_side
+from sfit.report._figures import Figure, figures, figures_of_comparison, parts_side_by_side
 
 # Nothing is loaded from outside, and only the page's one script and one style run, identified by
 # their hashes: should a name ever escape the escaping, the browser would still not run it.
@@ -26,13 +28,15 @@ MOST_PARTS_IN_FULL = 6
 """With more parts, each part gets its importance plot only, to keep the page small."""
 
 
-def as_page(result: SFITResult | PartitionedResult) -> str:
+AnyResult = SFITResult | PartitionedResult | Comparison
+
+
+def as_page(result: AnyResult) -> str:
     """The whole report as HTML."""
     template = _environment().get_template("page.html.jinja")
     style, script = _file("page.css"), _file("page.js")
-    report = describe(result)
-    for number, (part, test) in enumerate(zip(report["parts"], _results(result), strict=True), 1):
-        drawn = figures(test, f"p{number}")
+    report = _described(result)
+    for part, drawn in zip(report["parts"], _pictures(result), strict=True):
         part["figures"] = drawn if len(report["parts"]) <= MOST_PARTS_IN_FULL else drawn[:1]
     overview = parts_side_by_side(result, "all") if isinstance(result, PartitionedResult) else None
     return template.render(
@@ -45,15 +49,23 @@ def as_page(result: SFITResult | PartitionedResult) -> str:
     )
 
 
-def as_markdown(result: SFITResult | PartitionedResult) -> str:
+def as_markdown(result: AnyResult) -> str:
     """The report as Markdown, without pictures."""
     # Every expression of the template passes through `_in_markdown`.
     environment = _environment().overlay(autoescape=False, finalize=_in_markdown)
-    return environment.get_template("page.md.jinja").render(describe(result))
+    return environment.get_template("page.md.jinja").render(_described(result))
 
 
-def _results(result: SFITResult | PartitionedResult) -> list[SFITResult]:
-    return [part for _, part in result.parts] if isinstance(result, PartitionedResult) else [result]
+def _described(result: AnyResult) -> dict[str, Any]:
+    return describe_comparison(result) if isinstance(result, Comparison) else describe(result)
+
+
+def _pictures(result: AnyResult) -> list[list[Figure]]:
+    """The pictures of each part."""
+    if isinstance(result, Comparison):
+        return [figures_of_comparison(result, "p1")]
+    parts = [one for _, one in result.parts] if isinstance(result, PartitionedResult) else [result]
+    return [figures(part, f"p{number}") for number, part in enumerate(parts, 1)]
 
 
 @cache

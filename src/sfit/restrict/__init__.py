@@ -6,11 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sfit._contrast import Contrast, Reveal, Side
+from sfit._contrast import EXACT, Contrast, Reveal, Rounding, Side
 from sfit._features import Features
 from sfit.exceptions import ModelError
 from sfit.models import Dense, ModelView, Trees
-from sfit.restrict._direct import Memory, cancelled_size, predict_directly, rounding_noise
+from sfit.restrict._direct import (
+    Memory,
+    cancelled_size,
+    computing_error,
+    predict_directly,
+    rounding_noise,
+)
 from sfit.restrict._prediction import Arithmetic, Computed, Constant, Prediction, Restricted
 from sfit.restrict._route import Route, fast_route, needed_by, without
 from sfit.restrict._tables import make_tables
@@ -28,6 +34,7 @@ __all__ = [
     "Restricted",
     "SidePredictions",
     "cancelled_size",
+    "computing_error",
     "fast_route",
     "rounding_noise",
 ]
@@ -55,6 +62,7 @@ class OnTile:
     tile: Tile
     functions: Mapping[Computed, Restricted]
     direct: Mapping[Reveal, Prediction]
+    tolerance: Rounding
 
     def __getitem__(self, computed: Computed) -> Prediction:
         """The predictions of a side."""
@@ -67,7 +75,7 @@ class OnTile:
             else self.direct[part]
             for part in side.needs()
         ]
-        prediction: Prediction = side.combine(parts)
+        prediction: Prediction = side.combine(parts, self.tolerance)
         return prediction
 
 
@@ -83,6 +91,8 @@ class SidePredictions:
     """The functions of sides on a fast route; the model itself predicts all others."""
     tabulates: bool = False
     """Whether a model without structure, or an average of trees, may be tabulated."""
+    tolerance: Rounding = EXACT
+    """How precise a prediction is, for sides that add predictions up."""
     memory: Memory = field(default_factory=Memory)
     trusted: dict[tuple[Computed, Computed], bool] = field(default_factory=dict)
     """For each verified contrast, whether its route was close enough to the model."""
@@ -92,7 +102,7 @@ class SidePredictions:
         direct = predict_directly(
             self.view, self.features, tile, self._unprepared(sides), self.memory
         )
-        return OnTile(tile, self.prepared, direct)
+        return OnTile(tile, self.prepared, direct, self.tolerance)
 
     def one(self, tile: Tile, side: Side) -> Prediction:
         """Predictions of a single side, in the model's arithmetic."""
@@ -205,6 +215,7 @@ class SidePredictions:
             self.prepared | functions,
             tile,
             precision,
+            self.tolerance,
         )
 
 

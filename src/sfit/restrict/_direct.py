@@ -29,6 +29,7 @@ from sfit.rows import (
     is_frame,
     plain_array,
     reveal,
+    scaled,
     take_rows,
     to_native,
 )
@@ -47,6 +48,12 @@ For very wide rows the number is reduced to fit the memory budget.
 The last bit of a prediction may depend on the other rows of its call. So this rule alone decides
 whether a side is stacked, never the state of a cache or the worker.
 """
+
+MOVED_SIDES, MOVED_ROWS = 32, 16
+"""Single columns, and rows of each, on which `computing_error` moves all numbers."""
+
+JUMP_POWER = 0.25
+"""A prediction that changes by more than this power of the unit, as a share of its size, jumps."""
 
 FEW_ROWS = 64
 """At most this many rows are predicted without searching for duplicates, which takes longer."""
@@ -239,6 +246,40 @@ def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
     together = checked(_predict(view, whole), n)
     alone = [checked(_predict(view, single[row : row + 1]), 1) for row in range(n)]
     return float(np.max(np.abs(together - np.concatenate(alone))))
+
+
+def computing_error(view: ModelView, features: Features, tile: Tile, unit: float) -> float:
+    """How much a prediction may be off from exact arithmetic, measured on some rows.
+
+    Every number is moved by one rounding unit, up or down. Large terms that cancel in a prediction,
+    such as those of columns far from zero, show their rounding only then. A jump is not rounding:
+    a step function may have a step exactly at a value.
+    """
+    columns = features.shown(features.everything)
+    spread = np.unique(np.linspace(0, len(columns) - 1, MOVED_SIDES).astype(np.intp))
+    sides: list[list[int]] = [[], columns, *([columns[place]] for place in spread.tolist())]
+    rows = np.unique(np.linspace(0, len(tile) - 1, MOVED_ROWS).astype(np.intp))
+    reference = features.reference[:1]
+    blocks = [reveal(reference, tile.X, shown, rows) for shown in sides]
+    m = len(sides) * len(rows)
+    rng, width = np.random.default_rng(0), len(features.spans)
+    patterns = [np.ones(width), *rng.choice([-1.0, 1.0], (3, width))]
+    fixed = np.isin(np.arange(width), list(view.categorical))
+    at_rest: Array | None = None
+    largest = 0.0
+    for signs in (None, *patterns):
+        # Fresh rows for each call: a model may write to them.
+        block = _concatenate(blocks, m)
+        if signs is not None:
+            block = scaled(block, np.where(fixed, 1.0, 1 + unit * signs))
+        predictions = checked(_predict(view, block), m).astype(np.float64)
+        if at_rest is None:
+            at_rest = predictions
+            continue
+        gaps = np.abs(predictions - at_rest)
+        smooth = gaps[gaps <= unit**JUMP_POWER * np.abs(at_rest).max()]
+        largest = max(largest, float(smooth.max(initial=0.0)))
+    return largest
 
 
 def cancelled_size(view: ModelView, features: Features) -> float:

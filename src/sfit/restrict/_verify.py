@@ -9,20 +9,20 @@ single precision rounds a prediction by little and its change by much.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfit._array import Array
-from sfit._contrast import Contrast, Reveal, Side, rounding, same_prediction
+from sfit._contrast import Contrast, Reveal, Rounding, Side, rounding, same_prediction
 from sfit._features import Features
 from sfit.models import Dense, ModelView
 from sfit.restrict._direct import Memory, predict_directly
 from sfit.restrict._first_layer import make_updates
 from sfit.restrict._inputs import inputs_of
 from sfit.restrict._mean_polyline import MeanOfPolylines
-from sfit.restrict._prediction import Arithmetic, Computed, Restricted
+from sfit.restrict._prediction import Arithmetic, Computed, Prediction, Restricted
 from sfit.restrict._relu import Polyline
 from sfit.rows import Tile, reveal, take_rows
 
@@ -105,6 +105,7 @@ def not_reproduced(
     functions: Mapping[Computed, Restricted],
     tile: Tile,
     precision: Precision,
+    tolerance: Rounding,
 ) -> dict[Contrast, bool]:
     """The contrasts of a network whose route is not close enough to the model.
 
@@ -112,7 +113,8 @@ def not_reproduced(
     the threshold that it could decide about them.
 
     A route computes the network in different steps. A polyline is also compared at the reference
-    and at the ends of the column, where units may bend that no other row reaches.
+    and at the ends of the column, where units may bend that no other row reaches. `tolerance` is
+    for sides that add predictions up.
     """
     failed: dict[Contrast, bool] = {}
     kinds: tuple[Arithmetic, ...] = ("polyline", "update")
@@ -121,7 +123,15 @@ def not_reproduced(
         if some:
             made = {computed.side: f for computed, f in functions.items() if computed[1] == kind}
             wrong, close = _wrong(
-                view, features, network, some, made, tile, precision, with_ends=kind == "polyline"
+                view,
+                features,
+                network,
+                some,
+                made,
+                tile,
+                precision,
+                tolerance,
+                with_ends=kind == "polyline",
             )
             for contrast, is_wrong, is_close in zip(some, wrong, close, strict=True):
                 if is_wrong or is_close:
@@ -137,15 +147,14 @@ def _wrong(
     functions: Mapping[Side, Restricted],
     tile: Tile,
     precision: Precision,
+    tolerance: Rounding,
     *,
     with_ends: bool,
 ) -> tuple[Array, Array]:
     """For each contrast, whether the error is more than rounding, and whether rounding decides."""
     sample = _sample(features, tile, with_ends=with_ends)
-    pairs = list(map(_revealed, contrasts))
-    sides = list(dict.fromkeys(side for pair in pairs for side in pair))
+    sides = _needed(contrasts)
     number = {side: k for k, side in enumerate(sides)}
-    base, full = np.array([[number[side] for side in pair] for pair in pairs]).T
     ours = _stacked([functions[side](sample).by_row() for side in sides])
     checked = _checked_sides(sides, len(sample) * features.reference.size)
     answers = predict_directly(view, features, sample, checked, Memory())
@@ -161,42 +170,101 @@ def _wrong(
     errors[which] = gaps
     best = ours.copy()
     best[which] = theirs
-    errors = np.maximum(errors[base], errors[full])
-    movement, own_movement = ours[full] - ours[base], best[full] - best[base]
-    known = np.isin(base, which) & np.isin(full, which)
+    of_base = _Combined([one.base for one in contrasts], number, tolerance)
+    of_full = _Combined([one.full for one in contrasts], number, tolerance)
+    errors = np.maximum(of_base.errors(errors, ours, best), of_full.errors(errors, ours, best))
+    base, full = of_base(ours), of_full(ours)
+    best_base, best_full = of_base(best), of_full(best)
+    movement, own_movement = full - base, best_full - best_base
+    known = of_base.are_among(which) & of_full.are_among(which)
     drifts = np.where(known[:, None, None], np.abs(movement - own_movement), errors)
-    moves = _moves(best[base], best[full], precision) | _moves(ours[base], ours[full], precision)
+    moves = _moves(best_base, best_full, precision) | _moves(base, full, precision)
     effects = _effects(np.minimum(np.abs(movement), np.abs(own_movement)), moves)
-    sizes = np.abs(best[full])
+    sizes = np.abs(best_full)
     # If no row counts, no count can be wrong, but losses are still reported.
     beside = np.where(np.isinf(effects), np.maximum(sizes, _usual(view, sizes, tile)), effects)
     wrong = ~precision.is_right(errors, beside)
     # Even if all sampled rows agree to the bit, another may differ by a rounding unit.
     least = precision.unit * sizes.max(axis=1) / len(sample)
     drift, error = (np.maximum(_mean(some, moves), least) for some in (drifts, errors))
-    rows = _rows(tile, DENSITY_ROWS)
-    bases: dict[Reveal, Array] = {}
     close = np.zeros(len(contrasts), dtype=bool)
-    for k in np.flatnonzero(~wrong).tolist():
-        of_base, of_full = pairs[k]
-        if of_base not in bases:
-            [bases[of_base]] = _stacked([functions[of_base](rows).by_row()])
-        close[k] = _flips(functions[of_full], bases[of_base], rows, drift[k], error[k], precision)
+    right = np.flatnonzero(~wrong).tolist()
+    along = _on_rows([contrasts[k] for k in right], functions, tile, tolerance)
+    for k, (function, base, full) in zip(right, along, strict=True):
+        close[k] = _flips(function, base, full, drift[k], error[k], precision)
     return np.asarray(wrong), close
 
 
-def _revealed(contrast: Contrast) -> tuple[Reveal, Reveal]:
-    """Both sides of a contrast that a route computes."""
-    [base], [full] = contrast.base.needs(), contrast.full.needs()
-    return base, full
+def _needed(contrasts: Sequence[Contrast]) -> list[Reveal]:
+    """The sides of the network that both sides of some contrasts need, each once."""
+    sides = [side for contrast in contrasts for side in (contrast.base, contrast.full)]
+    return list(dict.fromkeys(part for side in sides for part in side.needs()))
+
+
+def _on_rows(
+    contrasts: Sequence[Contrast],
+    functions: Mapping[Side, Restricted],
+    tile: Tile,
+    tolerance: Rounding,
+) -> Iterator[tuple[Restricted, Array, Array]]:
+    """For each contrast, the function of its full side, and both sides along the route.
+
+    What bases need is held: the same parts serve many contrasts.
+    """
+    rows = _rows(tile, DENSITY_ROWS)
+    held: dict[Reveal, Prediction] = {}
+    for contrast in contrasts:
+        needed, [revealed] = contrast.base.needs(), contrast.full.needs()
+        for part in needed:
+            if part not in held and part != revealed:
+                held[part] = functions[part](rows)
+        whole = functions[revealed](rows)
+        combined = contrast.base.combine([held.get(part, whole) for part in needed], tolerance)
+        base, full = _stacked([combined.by_row(), whole.by_row()])
+        yield functions[revealed], base, full
+
+
+@dataclass(frozen=True)
+class _Combined:
+    """Some sides, from the stacked predictions of the parts that they need."""
+
+    sides: Sequence[Side]
+    number: Mapping[Reveal, int]
+    """The place of each part in the stack."""
+    tolerance: Rounding
+
+    def __call__(self, stack: Array) -> Array:
+        """The predictions of the sides: (sides, rows, outputs)."""
+        return np.stack([self._one(side, stack) for side in self.sides])
+
+    def _one(self, side: Side, stack: Array) -> Array:
+        parts = [Prediction(stack[place], None, stack.shape[1]) for place in self._places(side)]
+        combined: Prediction = side.combine(parts, self.tolerance)
+        return combined.by_row()
+
+    def _places(self, side: Side) -> list[int]:
+        return [self.number[part] for part in side.needs()]
+
+    def errors(self, errors: Array, ours: Array, best: Array) -> Array:
+        """The errors of the sides: those of their parts together, or what is seen of them."""
+        of_parts = np.stack([errors[self._places(side)].sum(axis=0) for side in self.sides])
+        return np.maximum(of_parts, np.abs(self(ours) - self(best)))
+
+    def are_among(self, places: Array) -> Array:
+        """Whether all parts of each side are among some places of the stack."""
+        return np.array([np.isin(self._places(side), places).all() for side in self.sides])
 
 
 def _flips(
-    function: Restricted, base: Array, rows: Tile, drift: Array, error: Array, precision: Precision
+    function: Restricted,
+    base: Array,
+    revealed: Array,
+    drift: Array,
+    error: Array,
+    precision: Precision,
 ) -> bool:
     """Whether too many of all rows are expected to count differently along a route."""
     coarse = function.rounding() if isinstance(function, Polyline | MeanOfPolylines) else 0.0
-    [revealed] = _stacked([function(rows).by_row()])
     return precision.flips(base, revealed, drift + coarse, error + coarse)
 
 

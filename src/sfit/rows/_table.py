@@ -332,6 +332,20 @@ def with_values(background: Table, at: Array, changes: Mapping[int, tuple[Array,
     return block
 
 
+def scaled(table: Table, factors: Array) -> Table:
+    """The rows with each column of floats multiplied by its factor; other columns stay."""
+    if is_frame(table):
+        floats = [table.get_column(name) for name in table.columns]
+        return table.with_columns(
+            *(
+                column * factor
+                for column, factor in zip(floats, factors.tolist(), strict=True)
+                if column.dtype.is_float()
+            )
+        )
+    return table * factors if table.dtype.kind == "f" else table
+
+
 def as_vector(values: Any, argument: str, length: int) -> Array:
     """One value per row, as an array."""
     if isinstance(values, pd.DataFrame | pd.Series):

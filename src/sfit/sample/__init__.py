@@ -16,7 +16,7 @@ import numpy as np
 
 from sfit._array import Array
 from sfit._average import Average
-from sfit._contrast import Reveal
+from sfit._contrast import Reveal, Rounding
 from sfit._differences import Evaluation
 from sfit._features import Features, constant_features, group_columns, positions_of, shorten
 from sfit._losses import Loss, check_loss, choose_loss
@@ -30,6 +30,7 @@ from sfit.restrict import (
     Restricted,
     SidePredictions,
     cancelled_size,
+    computing_error,
     rounding_noise,
 )
 from sfit.rows import Rows, Table, Tile, as_table, column_names, column_values, select_columns
@@ -81,8 +82,17 @@ class Sample:
         sample = prepare(model, **self.asked)
         return sample if self.rows.chosen is None else sample.subset(self.rows.chosen)
 
-    def evaluation(self, fast: bool = True, warn: Callable[[str], None] = warn_user) -> Evaluation:
-        """Check the model's output on a probe, and choose how sides are predicted and compared."""
+    def evaluation(
+        self,
+        fast: bool = True,
+        warn: Callable[[str], None] = warn_user,
+        *,
+        additive: bool = False,
+    ) -> Evaluation:
+        """Check the model's output on a probe, and choose how sides are predicted and compared.
+
+        `additive`: whether some sides add predictions up, which needs to know their precision.
+        """
         first = self.rows.first
         row_ids = None if first.row_ids is None else first.row_ids[:PROBE_ROWS]
         head = Tile(0, first.X[:PROBE_ROWS], first.y[:PROBE_ROWS], None, row_ids)
@@ -127,10 +137,16 @@ class Sample:
             )
         if noise > 0:
             noise = max(noise, 2 * unit * cancelled_size(self.view, self.features))
+        error = self._error(unit, base.values, output) if additive else 0.0
         return Evaluation(
             rows=self.rows,
             predictions=SidePredictions(
-                self.view, self.features, structure if fast else None, computed, tabulates=fast
+                self.view,
+                self.features,
+                structure if fast else None,
+                computed,
+                tabulates=fast,
+                tolerance=Rounding(unit, max(noise, error)),
             ),
             loss=self.loss,
             n_classes=0 if self.view.classes is None else len(self.view.classes),
@@ -138,6 +154,16 @@ class Sample:
             noise=noise,
             probe=(base.values, output) if self.features.reference.shape[0] == 1 else None,
         )
+
+    def _error(self, unit: float, *predictions: Array) -> float:
+        """How much a prediction may be off from exact arithmetic, beyond what its size shows."""
+        averaging = 2 * unit * cancelled_size(self.view, self.features)
+        structure = self.view.structure
+        if isinstance(structure, Trees):
+            # Sums over the trees, which round once per tree, in random directions.
+            largest = max(float(np.abs(some).max()) for some in predictions)
+            return max(averaging, len(structure.roots) ** 0.5 * unit * largest)
+        return max(averaging, computing_error(self.view, self.features, self.rows.first, unit))
 
 
 def prepare(

@@ -67,11 +67,11 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
     const words = search.value.toLowerCase();
     let visible = 0;
     for (const row of rows) {
-      const names = row.querySelector("th").textContent.toLowerCase();
+      const names = [...row.querySelectorAll("th")].map((cell) => cell.textContent).join(" ").toLowerCase();
       row.hidden = !names.includes(words) || (significant.checked && !row.classList.contains("yes"));
       visible += !row.hidden;
     }
-    status.textContent = `${visible.toLocaleString("en")} of ${rows.length.toLocaleString("en")} sets`;
+    status.textContent = `${visible.toLocaleString("en")} of ${rows.length.toLocaleString("en")} ${table.dataset.rows}`;
   };
   search.addEventListener("input", filter);
   significant.addEventListener("change", filter);
