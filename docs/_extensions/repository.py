@@ -15,7 +15,7 @@ PAGES = {
     "benchmarks/SCALE.md": "/scale_measured.md",
 }
 # Pages that stand for a folder of pages.
-FOLDERS = {"paper/README": "paper", "trust": "trust"}
+FOLDERS = {"paper/README": "paper", "cases/README": "cases", "trust": "trust"}
 
 
 def linked(text: str, prefix: str) -> str:

@@ -129,7 +129,7 @@ the difference that are not corrected:
 
 {gains_table(by_sex, by_age)}
 
-![Gains by sex](fairness-sex.png)
+![Mean gains by sex of the nine features with the smallest p-values](fairness-sex.png)
 
 No significant difference is not the same as no difference. The smallest uncorrected p-value by sex is {p_text(smallest)}; among 23 tests one of that size is no surprise. And the intervals have widths: for
 PAY_0, the strongest feature, a difference of {1.96 * abs(pay.difference / pay.t) + abs(pay.difference):.3f} beside gains of {pay.gain:.3f} would be within its interval.
