@@ -100,7 +100,7 @@ One pair stands out: {" and ".join(first.term)}, with {first.gain / second.gain:
 why: at 8 in the morning there are {means[8, True]:.0f} rentals on working days and {means[8, False]:.0f} on others; at 2 in the afternoon {means[14, True]:.0f} and {means[14, False]:.0f}. No sum of a function of the hour and a function
 of the day can do that.
 
-{len(found)} of {len(pairs)} pairs {"is" if len(found) == 1 else "are"} significant after Holm's correction. Their gains show what that is worth: with this many rows a gain of a hundredth of the first can be significant.
+{len(found)} of {len(pairs)} pairs {"is" if len(found) == 1 else "are"} significant after Holm's correction. Significant need not mean large: the smallest of these gains is {min(one.gain for one in found) / first.gain:.0%} of the first.
 
 ## A significant set is not an interaction
 

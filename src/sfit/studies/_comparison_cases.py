@@ -308,7 +308,7 @@ def _products(strength: float, *, skewed: bool = False) -> Callable[[Rng, int], 
 
     def draw(rng: Rng, n: int) -> Sample:
         X = rng.exponential(size=(n, 2)) if skewed else rng.normal(size=(n, 2))
-        noise = rng.exponential(size=n) - 1 if skewed else rng.normal(size=n)
+        noise = 1 - rng.exponential(size=n) if skewed else rng.normal(size=n)
         return Sample(X, with_product(strength)(X) + noise)
 
     return draw
