@@ -50,7 +50,7 @@ def compute():
 
 def pairs_of(result):
     """The pairs, the largest gain first."""
-    return sorted((one for one in result.tests if one.order == 2), key=lambda one: -one.gain)
+    return sorted((one for one in result.tests if one.order == 2), key=lambda one: -one.mean)
 
 
 def pairs_table(additive):
@@ -58,14 +58,22 @@ def pairs_table(additive):
     rows = [
         [
             " and ".join(one.term),
-            f"{one.gain:.4f}",
+            f"{one.mean:.4f}",
+            f"[{one.ci_low:.4f}, {one.ci_high:.4f}]",
             f"{one.share_nonadditive:.1%}" if np.isfinite(one.share_nonadditive) else "-",
             p_text(one.p_adjusted),
             "yes" if one.significant else "no",
         ]
         for one in pairs_of(additive)[:10]
     ]
-    head = ("pair", "gain beyond addition", "share of the pair's gain", "p", "significant")
+    head = (
+        "pair",
+        "gain beyond addition",
+        "95 % interval",
+        "share of the pair's gain",
+        "p",
+        "significant",
+    )
     return table(head, rows)
 
 
@@ -92,15 +100,15 @@ sfit.plotting.InteractionDisplay.from_result(result)
 ![All 28 pairs: the gain of each over the additive prediction from its members](interactions-matrix.png)
 
 For each of the {len(pairs)} pairs, the prediction from both features is compared with the additive one: the first alone, plus the second alone, minus nothing. The hours of a day depend on each other,
-so days are the units.
+so days are the units: the gain of a day is the mean over its hours, and the gain of a pair the mean over days.
 
 {pairs_table(additive)}
 
-One pair stands out: {" and ".join(first.term)}, with {first.gain / second.gain:.0f} times the gain of the next. {first.share_nonadditive:.0%} of what the pair saves is not additive. Everyone who has cycled to work knows
+One pair stands out: {" and ".join(first.term)}, with {first.mean / second.mean:.0f} times the gain of the next. {first.share_nonadditive:.0%} of what the pair saves is not additive. Everyone who has cycled to work knows
 why: at 8 in the morning there are {means[8, True]:.0f} rentals on working days and {means[8, False]:.0f} on others; at 2 in the afternoon {means[14, True]:.0f} and {means[14, False]:.0f}. No sum of a function of the hour and a function
 of the day can do that.
 
-{len(found)} of {len(pairs)} pairs {"is" if len(found) == 1 else "are"} significant after Holm's correction. Significant need not mean large: the smallest of these gains is {min(one.gain for one in found) / first.gain:.0%} of the first.
+{len(found)} of {len(pairs)} pairs {"is" if len(found) == 1 else "are"} significant after Holm's correction. Significant need not mean large: the smallest of these gains is {min(one.mean for one in found) / first.mean:.0%} of the first.
 
 ## A significant set is not an interaction
 
