@@ -98,7 +98,7 @@ def _sizes_figure(result: Result) -> Any:
                 ax.errorbar(
                     [min(rate, 0.2)],
                     [shift],
-                    xerr=[[min(rate, bar)], [bar]],
+                    xerr=[[min(rate, bar)], [bar]] if rate <= 0.2 else None,
                     color=SHADES[place % 4],
                     marker=">" if rate > 0.2 else MARKERS[place % 4],
                     markersize=4.5,
@@ -194,6 +194,11 @@ def _sizes(cells: Sequence[Cell], tests: Sequence[str]) -> str:
         for cell in cells
     ]
     return table(("setting", "rows", "data sets", "sfit's promise", *tests), lines)
+
+
+def _range(rates: Sequence[float]) -> str:
+    """The smallest and the largest of some shares."""
+    return f"{min(rates):.3f} to {max(rates):.3f}"
 
 
 def _verdict(cells: Sequence[Cell]) -> str:
@@ -317,8 +322,10 @@ of 95 %.
 def _parts(result: Result) -> str:
     cells = result.sizes["parts"]
     recipes = [cell.rejected[RECIPE] for cell in cells if cell.guarantee == "asymptotic"]
-    most = max(cells, key=lambda cell: cell.rejected[RECIPE])
-    least = min(cells, key=lambda cell: cell.rejected[RECIPE])
+    small, large = (
+        _range([cell.rejected[RECIPE] for cell in cells if cell.setting.endswith(ending)])
+        for ending in ("small one noisy", "large one noisy")
+    )
     return f"""
 ## Parts: `compare_parts`
 
@@ -329,8 +336,8 @@ Two parts with 80 and 20 % of the rows, or four with 40, 30, 20 and 10 %. The me
 {_verdict(cells)} With two parts, the trend is the same test as all parts at once.
 
 The last column is the reason to studentise. The recipe permutes the same labels, but compares sums of squares between the parts that are not divided by
-their standard errors. With equal mean gains and unequal variances it rejects in {min(recipes):.3f} to {max(recipes):.3f} of the data sets: too often if the
-small part is noisy ({most.rejected[RECIPE]:.2f}, "{most.setting}"), and hardly ever if the large part is ({least.rejected[RECIPE]:.3f}, "{least.setting}").
+their standard errors. With equal mean gains and unequal variances it rejects in {_range(recipes)} of the data sets: far too often if the
+small one of two parts is noisy ({small}), and hardly ever if the large one is ({large}).
 `compare_parts` does not offer it. Expected for such a setting: .33 without and .058 with studentisation.
 """
 
