@@ -58,6 +58,8 @@ HEADS = {
 SHADES = ("#F4B183", "#E0701E", "#A23B00", "#4D1C00")
 """From few rows to many."""
 MARKERS = ("o", "s", "^", "D")
+LAST = 0.2
+"""Larger sizes stand as numbers at the end of the axis."""
 PANELS = {
     "models": ("two models", "share by which the second model's mean loss is lower"),
     "gains": ("a feature in two models", "difference of the mean gains"),
@@ -75,61 +77,52 @@ def figures(result: Result) -> dict[str, Any]:
 
 def _sizes_figure(result: Result) -> Any:
     """One line per setting, one marker per number of rows."""
-    lines = [
-        (part, name)
-        for part, cells in result.sizes.items()
-        for name in dict.fromkeys(cell.setting for cell in cells)
-    ]
-    figure, ax = new_figure(width=9.6, height=1.2 + 0.34 * (len(lines) + len(result.sizes)))
+    n_lines = sum(1 + len(_by_setting(cells)) for cells in result.sizes.values())
+    figure, ax = new_figure(width=9.6, height=1.2 + 0.34 * n_lines)
     rows = sorted({cell.n_rows for cells in result.sizes.values() for cell in cells})
-    ticks, labels, height = [], [], 0.0
+    ticks, height = {}, 0.0
     for part, cells in result.sizes.items():
         ax.text(-0.004, height, HEADS[part], ha="right", va="center", fontsize=9.5, weight="bold")
-        height -= 1
-        for name in dict.fromkeys(cell.setting for cell in cells):
-            some = [cell for cell in cells if cell.setting == name]
-            ticks.append(height)
-            labels.append(f"{name} ({some[0].guarantee})")
-            for cell in some:
-                place = rows.index(cell.n_rows)
-                shift = height + 0.2 - 0.4 * place / max(1, len(rows) - 1)
-                rate = cell.rejected[cell.ours]
-                bar = 2 * error(rate, cell.n_sets)
-                ax.errorbar(
-                    [min(rate, 0.2)],
-                    [shift],
-                    xerr=[[min(rate, bar)], [bar]] if rate <= 0.2 else None,
-                    color=SHADES[place % 4],
-                    marker=">" if rate > 0.2 else MARKERS[place % 4],
-                    markersize=4.5,
-                    linewidth=1,
-                    linestyle="none",
-                )
-                if rate > 0.2:
-                    ax.text(0.203, shift, f"{rate:.2f}", fontsize=7.5, va="center")
+        for name, some in _by_setting(cells).items():
             height -= 1
-        height -= 0.3
+            ticks[height] = f"{name} ({some[0].guarantee})"
+            for cell in some:
+                _marker(ax, cell, height, rows)
+        height -= 1.3
     ax.axvline(LEVEL, color="black", linestyle=":", linewidth=1)
     for place, n in enumerate(rows):
-        ax.plot(
-            [],
-            [],
-            color=SHADES[place % 4],
-            marker=MARKERS[place % 4],
-            linestyle="none",
-            markersize=5,
-            label=f"{n:,} rows",
-        )
+        style = {"color": SHADES[place % 4], "marker": MARKERS[place % 4], "markersize": 5}
+        ax.plot([], [], linestyle="none", label=f"{n:,} rows", **style)
     ax.legend(loc="lower right", fontsize=8, frameon=False)
-    ax.set_yticks(ticks, labels, fontsize=8.5)
+    ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8.5)
     ax.set_ylim(height + 0.5, 0.8)
     ax.set_xlim(0, 0.215)
-    ax.set_xticks([0, 0.05, 0.1, 0.15, 0.2], ["0", ".05", ".10", ".15", ".20"])
+    ax.set_xticks([0, 0.05, 0.1, 0.15, LAST], ["0", ".05", ".10", ".15", ".20"])
     ax.set_xlabel("share of data sets in which sfit rejects at level .05, though means are equal")
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return figure
+
+
+def _by_setting(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """The cells of each setting, in their order."""
+    names = dict.fromkeys(cell.setting for cell in cells)
+    return {name: [cell for cell in cells if cell.setting == name] for name in names}
+
+
+def _marker(ax: Any, cell: Cell, height: float, rows: Sequence[int]) -> None:
+    """A size with two standard errors to each side, or a number at the end of the axis."""
+    place, rate = rows.index(cell.n_rows), cell.rejected[cell.ours]
+    at = height + 0.2 - 0.4 * place / max(1, len(rows) - 1)
+    style = {"color": SHADES[place % 4], "markersize": 4.5, "linestyle": "none"}
+    if rate > LAST:
+        ax.plot([LAST], [at], marker=">", **style)
+        ax.text(LAST + 0.003, at, f"{rate:.2f}", fontsize=7.5, va="center")
+        return
+    bar = 2 * error(rate, cell.n_sets)
+    ends = [[min(rate, bar)], [bar]]
+    ax.errorbar([rate], [at], xerr=ends, marker=MARKERS[place % 4], elinewidth=1, **style)
 
 
 def _power_figure(result: Result) -> Any:
