@@ -41,7 +41,7 @@ def compute():
     years = sfit.compare_parts(model, X, y[test], by=year, **options)
     level = sfit.compare_parts(model, X, y[test] - growth * late, by=year, **options)
     # Seven consecutive days of one year; the last of a year are fewer.
-    number = pd.to_datetime(frame.loc[test, "dteday"]).dt.dayofyear.to_numpy() // 7
+    number = pd.to_datetime(frame.loc[test, "dteday"]).dt.day_of_year.to_numpy() // 7
     weeks = sfit.compare_parts(
         model, X, y[test], by=year, **options | {"clusters": 100 * year + number}
     )
