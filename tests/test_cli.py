@@ -428,7 +428,10 @@ PERMUTE = (*TEST, "--test", "permutation")
         (["test", "m.skops", "d.csv", "-t", "y", "--partners", "no"], ["--partners", "auto, all"]),
         (["test", "m.skops", "d.csv", "-t", "y", "--report", "x/r.html"], ["folder", "'x/r.html'"]),
         (["test", "m.skops", "d.csv", "-t", "y", "--json", "."], ["is a folder"]),
-        ([*TEST, "--test", "mean"], ["--test", "sign or permutation", "'mean'"]),
+        ([*TEST, "--test", "t"], ["--test", "sign, permutation or mean", "'t'"]),
+        ([*TEST, "--n-flips", "9"], ["--n-flips 9", "--test mean", "omit"]),
+        ([*TEST, "--test", "mean", "--beta", "0"], ["--beta 0", "--test sign", "omit"]),
+        ([*TEST, "--test", "mean", "--n-flips", "0"], ["--n-flips", "at least 1", "'0'"]),
         ([*PERMUTE, "--beta", "0.1"], ["--beta 0.1", "--test sign", "omit"]),
         ([*PERMUTE, "--ties", "drop"], ["--ties drop", "--test sign"]),
         ([*TEST, "--n-permutations", "9"], ["--n-permutations 9", "--test permutation"]),
@@ -651,7 +654,7 @@ def test_help_fits_a_screen():
         *("target", "loss", "alpha", "beta", "order", "by", "group", "reference", "partners"),
         *("correction", "alpha-by-order", "report", "json", "jobs", "trust", "allow-pickle"),
         *("debug", "test", "ties", "n-permutations", "statistic", "seed", "clusters", "given"),
-        "row-order",
+        *("row-order", "n-flips"),
     ):
         assert f"--{option}" in ended.stdout
 

@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 from expected import data, saved
 
@@ -39,6 +40,9 @@ def test_gains_are_those_of_the_test(name):
     tested = sfit.feature_significance(model, X, y, **options).table.set_index("term")["gain"]
     ranks = sfit.compare_features(model, X, y, random_state=0, **options)
     for one in ranks.features:
+        assert one.gain == pytest.approx(tested[(one.feature,)], rel=1e-8, abs=1e-9)
+    parts = sfit.compare_parts(model, X, y, by=np.arange(len(y)) % 3, random_state=0, **options)
+    for one in parts.features:
         assert one.gain == pytest.approx(tested[(one.feature,)], rel=1e-8, abs=1e-9)
     both = sfit.compare_models(
         {"line": saved.linear("value"), "other": model}, X, y, random_state=0, **options

@@ -194,7 +194,29 @@ def test_labels_sort_by_value(rows):
     assert compared(rows, by=months.to_numpy() / 4).labels == ("2.25", "2.5", "2.75")
 
 
+def test_a_trend_needs_sorted_labels(rows):
+    """The order of categories is not that of their names: no silent answer about another order."""
+    names = pd.Categorical(
+        rows["month"].map({9: "sep", 10: "oct", 11: "nov"}), ["sep", "oct", "nov"], ordered=True
+    )
+    for frame, by in ((rows, names), (rows.assign(month=names), "month")):
+        assert compared(frame, by=by).labels == ("nov", "oct", "sep")
+        with pytest.raises(ArgumentError, match=r"by has ordered categories, .*sep.* codes"):
+            compared(frame, by=by, trend=True)
+    coded = compared(rows, by=names.codes, trend=True)
+    assert coded.trends == compared(rows, trend=True).trends
+    sorted_names = pd.Categorical(rows["month"], ordered=True)
+    assert compared(rows, by=sorted_names, trend=True).trends == coded.trends
+
+
 # ------------------------------------------------------------------- the same bits, however computed
+
+
+def test_features_are_gathered_some_at_a_time(rows, monkeypatch):
+    expected = compared(rows, trend=True)
+    monkeypatch.setattr("sfit.compare._parts.PASS_NUMBERS", 1)
+    few = compared(rows, trend=True)
+    assert few == expected and len(few.run["stages"]) == 3
 
 
 OPTIONS = [{}, {"clusters": "who"}, {"given": "rest", "trend": True}]

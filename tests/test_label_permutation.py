@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from reference import parts as slow
 from scipy.stats import ttest_ind
 
 from sfit import _label_permutation
 from sfit._label_permutation import LabelPermutations, scaled, scores, statistics
 from sfit._part_gains import cut, joined, unit_rows
-from tests.reference import parts as slow
 
 
 def of_parts(gains, labels, size=1):

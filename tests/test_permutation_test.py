@@ -545,8 +545,11 @@ def test_pairs_over_features_found():
         ({"always_on": ["b", "c"]}, r"always_on=\['b', 'c'\] cannot be combined"),
         ({"exhaustive": True, "max_order": 2}, "exhaustive=True"),
         ({"strict": True}, "strict=True"),
-        ({"test": "t-test"}, "test must be 'sign', 'permutation', sfit.SignTest"),
-        ({"test": sfit.PermutationTest}, "test must be 'sign', 'permutation', sfit.SignTest"),
+        ({"test": "t-test"}, "test must be 'sign', 'permutation', 'mean', sfit.SignTest"),
+        (
+            {"test": sfit.PermutationTest},
+            "test must be 'sign', 'permutation', 'mean', sfit.SignTest",
+        ),
     ],
 )
 def test_what_is_refused(regression, options, message):

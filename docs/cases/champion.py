@@ -67,8 +67,11 @@ The data are the [credit default clients](https://doi.org/10.24432/C55S3H) of Ta
 
 ```python
 compared = sfit.compare_models(
-    {{"logistic": logistic, "boosted": boosted}}, X_test, y_test,
-    reference=sfit.Average(X_train, n_rows=100), random_state=0,
+    {{"logistic": logistic, "boosted": boosted}},
+    X_test,
+    y_test,
+    reference=sfit.Average(X_train, n_rows=100),
+    random_state=0,
 )
 print(compared.summary())
 compared.plot()

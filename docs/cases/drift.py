@@ -105,8 +105,15 @@ grown: the mean squared error of log(1 + rentals) is {losses["2011 Q3"]:.2f} in 
 
 ```python
 quarters = sfit.compare_parts(
-    model, X_test, y_test, by=quarter, trend=True, clusters=day, loss="squared_error",
-    reference=sfit.Average(X_train, n_rows=100), random_state=0,
+    model,
+    X_test,
+    y_test,
+    by=quarter,
+    trend=True,
+    clusters=day,
+    loss="squared_error",
+    reference=sfit.Average(X_train, n_rows=100),
+    random_state=0,
 )
 quarters.plot()
 ```

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sfit._cross import cross_significance
     from sfit._feature_significance import feature_significance
     from sfit._loco import loco_significance
+    from sfit._mean_test import MeanTest
     from sfit._partitioned import PartitionedResult
     from sfit._permutation_test import PermutationTest
     from sfit._power import power, rows_needed
@@ -34,6 +35,7 @@ __all__ = [
     "BetaChoice",
     "FeatureComparison",
     "GateTest",
+    "MeanTest",
     "ModelComparison",
     "PartComparison",
     "PartitionedResult",
@@ -63,6 +65,7 @@ _HOMES = {
     "BetaChoice": "_result",
     "FeatureComparison": "compare",
     "GateTest": "_set_tests",
+    "MeanTest": "_mean_test",
     "ModelComparison": "compare",
     "PartComparison": "compare",
     "PartitionedResult": "_partitioned",

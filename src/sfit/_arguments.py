@@ -44,6 +44,13 @@ def check_whole(value: Any, argument: str, *, optional: bool = False, most: int 
     return int(value)
 
 
+def check_draws(value: Any, argument: str, most: int) -> int | str:
+    """A number of random draws, or the word "auto"."""
+    if isinstance(value, str) and value == "auto":
+        return value
+    return int(check_whole(value, argument, most=most))
+
+
 def check_choice(value: Any, argument: str, allowed: Sequence[Any]) -> None:
     """Check that a value is one of the allowed choices."""
     if not any(

@@ -12,6 +12,7 @@ from sfit._differences import Evaluation
 from sfit._features import positions_of
 from sfit._gathered import GatheredStatistic, check_gathered
 from sfit._given import Conditions
+from sfit._mean_test import ClusterMeans, MeanStatistic
 from sfit._measure import measure
 from sfit._partners import Checked, find_partners
 from sfit._permutation_test import PermutationStatistic
@@ -79,9 +80,23 @@ def _permutation_statistic(request: Request, sample: Sample) -> Any:
     return GatheredStatistic(**options, clustered=request.clusters is not None)
 
 
+def _mean_statistic(request: Request, sample: Sample) -> Any:
+    test: Any = request.test
+    given = sample.features.origin == "given"
+    options: dict[str, Any] = {
+        "alpha": request.alpha,
+        "n_flips": test.n_flips,
+        "guarantee": "symmetric" if given else "asymptotic",
+    }
+    if request.clusters is None:
+        return MeanStatistic(**options)
+    return ClusterMeans(**options, n_clusters=sample.rows.n_clusters)
+
+
 STATISTICS: dict[str, Callable[[Request, Sample], Any]] = {
     "sign": _sign_statistic,
     "permutation": _permutation_statistic,
+    "mean": _mean_statistic,
 }
 """For each test, by its key, the function that makes its statistic."""
 

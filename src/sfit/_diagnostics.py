@@ -8,7 +8,14 @@ import numpy as np
 
 from sfit._array import Array
 from sfit._multiplicity import Correction
-from sfit._set_tests import AnySetTest, GateTest, PermutationSetTest, SetTest, sign_tests
+from sfit._set_tests import (
+    AnySetTest,
+    GateTest,
+    MeanSetTest,
+    PermutationSetTest,
+    SetTest,
+    sign_tests,
+)
 
 FAR = 0.1
 """A base this share of the way from the mean prediction to an extreme is far from it."""
@@ -24,6 +31,12 @@ FEW_CLUSTERS = 30
 
 CLOSE_RANKS = 0.8
 """A set is close to a given feature if their rank correlation is above this."""
+
+LARGE_SHARE = 0.25
+"""A mean follows few units if one holds more than this share of the squared deviations."""
+
+FEW_UNITS = 50
+"""One of fewer units than this may hold a large share even of well-behaved differences."""
 
 NAMES = 6
 """Sets that a sentence names; it counts the others."""
@@ -88,6 +101,37 @@ def minority(tests: Sequence[SetTest], given: bool) -> list[str]:
 def _counts(test: SetTest) -> float:
     """The smallest mean gain that counts."""
     return test.beta * test.loss_base
+
+
+def follows_few_units(tests: Sequence[MeanSetTest], units: str) -> list[str]:
+    """The sentence about sets whose mean depends on few units."""
+    few = [t for t in tests if t.n >= FEW_UNITS and t.share_largest > LARGE_SHARE]
+    if not few:
+        return []
+    return [
+        f"few {units} hold much of the spread of the differences for {named(few)}: the mean, its "
+        "p-value and its interval follow them. The median and p_sign do not; or use a loss that "
+        "grows more slowly with the error."
+    ]
+
+
+def mean_and_median(tests: Sequence[MeanSetTest], units: str) -> list[str]:
+    """Sentences about single features whose mean and median have opposite signs."""
+    first, unit = [test for test in tests if test.order == 1], units.removesuffix("s")
+    helped = [t for t in first if t.significant and t.median <= 0]
+    harmed = [t for t in first if t.mean < 0 < t.median_low]
+    texts = []
+    if helped:
+        texts.append(
+            f"{named(helped)} lower the mean loss, but not that of the typical {unit}: a minority "
+            f"of the {units} gains much."
+        )
+    if harmed:
+        texts.append(
+            f"{named(harmed)} improve the typical {unit} but raise the mean loss: a minority of "
+            f"the {units} loses much."
+        )
+    return texts
 
 
 def closed_too_early(tests: Sequence[AnySetTest], gates: Sequence[GateTest]) -> str | None:

@@ -124,10 +124,11 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "n": (0, 10**15),
     **dict.fromkeys(("fold", "n_folds"), (2, 10**9)),
     "n_train": (1, 10**15),
-    **dict.fromkeys(("n_positive", "n_better", "n_worse", "n_partners", "seed"), (0, math.inf)),
+    **dict.fromkeys(("n_positive", "n_negative", "n_better", "n_worse"), (0, math.inf)),
+    **dict.fromkeys(("n_partners", "seed"), (0, math.inf)),
     "n_fixed": (0, math.inf),
     **dict.fromkeys(("p_value", "p_adjusted", "alpha", "coverage", "beta", "grid"), (0, 1)),
-    **dict.fromkeys(("p_resolution", "share_moved"), (0, 1)),
+    **dict.fromkeys(("p_resolution", "share_moved", "p_sign", "share_largest"), (0, 1)),
     **dict.fromkeys(("planned_alpha", "alpha_by_order"), (0, 1)),
 }
 

@@ -13,6 +13,7 @@ from sfit._beta import choose_for
 from sfit._design import answer_questions, design_of, statistic_of
 from sfit._diagnostics import correlated, unreachable
 from sfit._given import Conditions, not_tested
+from sfit._mean_test import MeanTest
 from sfit._partitioned import PartitionedResult
 from sfit._partners import Partners, check_partners
 from sfit._permutation_test import PermutationTest
@@ -30,7 +31,7 @@ from sfit.sample._reference import describe_reference
 class Options(TypedDict, total=False):
     """All options except `by`, which selects the return type. For type checkers and editors."""
 
-    test: Literal["sign", "permutation"] | SignTest | PermutationTest
+    test: Literal["sign", "permutation", "mean"] | SignTest | PermutationTest | MeanTest
     features: Sequence[Any] | None
     loss: str | Callable[[Any, Any], Any]
     alpha: float
@@ -75,7 +76,7 @@ def feature_significance(
     X: Any,
     y: Any,
     *,
-    test: Literal["sign", "permutation"] | SignTest | PermutationTest = "sign",
+    test: Literal["sign", "permutation", "mean"] | SignTest | PermutationTest | MeanTest = "sign",
     features: Sequence[Any] | None = None,
     loss: str | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
@@ -124,9 +125,10 @@ def feature_significance(
     y : array of shape (n,) or (n, outputs), or str
         The observed target, or the name of its column in `X` (required if `X` is read tile by
         tile). Rows are matched by position; pandas indexes are ignored.
-    test : {"sign", "permutation"}, SignTest or PermutationTest, default="sign"
-        The sign test of the paper, or the permutation test, which is much more powerful for
-        features that matter to a minority of the rows. Pass an object to change its options.
+    test : {"sign", "permutation", "mean"} or a test object, default="sign"
+        The sign test of the paper; the permutation test, which is much more powerful for features
+        that matter to a minority of the rows; or the mean test, which asks whether the mean loss
+        falls. Pass a `SignTest`, a `PermutationTest` or a `MeanTest` to change its options.
     features : sequence of names, optional
         The columns to pass to the model. By default, the feature names stored in the model; if it
         has none, all columns except those of `y`, `by` and `clusters`.
@@ -163,15 +165,15 @@ def feature_significance(
     given : sequence of names or "rest", default=()
         Features revealed on both sides of every comparison. `"rest"`: all except the tested one.
         The permutation test takes discrete features with at most 20 combinations of values (exact)
-        or one continuous feature (approximate). Anything else, and `"rest"`, needs the sign test.
+        or one continuous feature (approximate). Anything else, and `"rest"`, needs another test.
     by : "class", str or array of shape (n,), optional
         Run the whole procedure separately for each class, value of a column, or label.
     clusters : str or array of shape (n,), optional
         Rows that depend on each other, such as those of one customer: a label per row, or the name
-        of a column (required if `X` is read tile by tile). The sign test then counts clusters: the
-        losses of a cluster are the means over its rows. The permutation test exchanges whole
-        clusters of equal size. Clusters may be spread over all rows. With `by`, each part has its
-        own clusters. Not with `beta="auto"`.
+        of a column (required if `X` is read tile by tile). The sign test and the mean test then
+        count clusters: the losses of a cluster are the means over its rows. The permutation test
+        exchanges whole clusters of equal size. Clusters may be spread over all rows. With `by`,
+        each part has its own clusters. Not with `beta="auto"`.
     row_order : {None, "time"}, default=None
         `"time"`: rows follow each other in time, and neighbours depend on each other. Only for the
         permutation test, which then shifts the predictions along the rows. Its p-values are
@@ -212,8 +214,8 @@ def feature_significance(
         later run cannot recognise them: callables, and models that contain a class or function
         from outside installed packages. The error names the cause.
     random_state : int or Generator, optional
-        Seed for the permutations, for `beta="auto"` and for the rows that an `Average` draws. By
-        default, a seed is drawn; the result records it.
+        Seed for permutations and flips, for `beta="auto"` and for the rows that an `Average` draws.
+        By default, a seed is drawn; the result records it.
 
     Returns
     -------
@@ -237,9 +239,10 @@ def feature_significance(
     value :math:`-\sum_{S \subsetneq T} (-1)^{|T| - |S|} \eta_i(S)`, where :math:`\eta_i(S)` is the
     link value of the prediction with S revealed. The coefficients add up to 1.
 
-    `PermutationTest` explains the permutation test. It has no gate, because no valid test is known
-    of all features given those found. For the same reason it leaves out sets over several features
-    found if one of these takes many values; a caveat names them.
+    `MeanTest` explains the mean test, which follows the same steps with the mean of the differences
+    at beta = 0. `PermutationTest` explains the permutation test. It has no gate, because no valid
+    test is known of all features given those found. For the same reason it leaves out sets over
+    several features found if one of these takes many values; a caveat names them.
 
     References
     ----------

@@ -74,19 +74,43 @@ def dealt(differences: Array, places: Array | None = None) -> Slots:
 
 def mean_of(slots: Slots, alpha: float) -> Mean:
     """The mean over all units, and its asymptotic interval from the spread between slots."""
-    n, n_used = int(slots.counts.sum()), int(np.count_nonzero(slots.counts))
-    mean = float(slots.sums.sum() / n)
-    if n_used < 2:
-        return Mean(mean, -np.inf, np.inf)
-    # Divide first: squares of very large or very small numbers leave the range of floats.
-    residuals = (slots.sums - slots.counts * mean) / n
-    largest = float(np.abs(residuals).max())
-    if largest == 0:
-        return Mean(mean, mean, mean)
-    scaled = residuals / largest
-    error = largest * np.sqrt(scaled @ scaled * n_used / (n_used - 1))
-    half = float(t.isf(alpha / 2, n_used - 1) * error)
+    mean, error = float(slots.sums.sum() / slots.counts.sum()), standard_error(slots)
+    half = error
+    if 0 < error < np.inf:
+        half *= float(t.isf(alpha / 2, np.count_nonzero(slots.counts) - 1))
     return Mean(mean, mean - half, mean + half)
+
+
+def standard_error(slots: Slots) -> float:
+    """The standard error of the mean, from the spread between slots; infinite for one unit."""
+    n_used = int(np.count_nonzero(slots.counts))
+    if n_used < 2:
+        return np.inf
+    largest, scaled = _residuals(slots)
+    return float(largest * np.sqrt(scaled @ scaled * n_used / (n_used - 1)))
+
+
+def t_ratio(slots: Slots) -> float:
+    """The mean in standard errors; NaN if nothing differs from zero."""
+    mean, error = float(slots.sums.sum() / slots.counts.sum()), standard_error(slots)
+    if error > 0:
+        return mean / error
+    return float(np.copysign(np.inf, mean)) if mean else np.nan
+
+
+def largest_share(slots: Slots) -> float:
+    """Share of the squared deviations from the mean that one slot holds."""
+    largest, scaled = _residuals(slots)
+    return float(1 / (scaled @ scaled)) if largest else 0.0
+
+
+def _residuals(slots: Slots) -> tuple[float, Array]:
+    """The largest deviation of a slot from the mean, and all of them in this unit."""
+    n = int(slots.counts.sum())
+    # Divide first: squares of very large or very small numbers leave the range of floats.
+    residuals = (slots.sums - slots.counts * float(slots.sums.sum() / n)) / n
+    largest = float(np.abs(residuals).max())
+    return largest, residuals / largest if largest else residuals
 
 
 def resolution(size: int, n_units: int, sides: int) -> float:

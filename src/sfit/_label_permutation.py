@@ -41,6 +41,9 @@ ROUNDING = 1e-12
 NUMBERS_TOGETHER = 1 << 24
 """Sums of this many permutations, parts and features are held at a time."""
 
+MOST_BLOCKS = 8
+"""Blocks of units that are shifted: each permutation adds up one number per block and part."""
+
 DRAWS_TOGETHER = 4_096
 """Statistics of this many permutations are computed at a time."""
 
@@ -177,7 +180,7 @@ class LabelPermutations:
     def rematchings(self) -> Rematchings:
         """The permutations: free for few units, else shifts within blocks of shuffled units."""
         n = len(self.labels)
-        return Rematchings(n, self.n_draws, n <= FREE_ROWS, (self.seed,))
+        return Rematchings(n, self.n_draws, n <= FREE_ROWS, (self.seed,), MOST_BLOCKS)
 
     @property
     def resolution(self) -> float:

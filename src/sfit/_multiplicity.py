@@ -9,8 +9,12 @@ import numpy as np
 from scipy.stats import false_discovery_control
 
 from sfit._array import Array
+from sfit.exceptions import ArgumentError
 
 CORRECTIONS = (None, "fdr_by", "fdr_bh", "holm", "bonferroni")
+
+MOST_DRAWS = 10**7
+"""Random draws that a test makes at most."""
 
 
 def adjust(p_values: Array, correction: str | None) -> Array:
@@ -45,6 +49,23 @@ def n_draws(threshold: float) -> int:
     A multiple of 1,000: at least 2,000, and enough for a p-value of half the threshold.
     """
     return 1_000 * max(2, ceil(2 / threshold / 1_000 - 1e-9))
+
+
+def size_of(asked: int | str, threshold: float, *, alpha: float, order: int, draws: str) -> int:
+    """Number of random draws, the observed one included: as asked, or as the threshold needs.
+
+    `draws` names them: "permutations" are the option `n_permutations`.
+    """
+    if not isinstance(asked, str):
+        return asked + 1
+    size = n_draws(threshold)
+    if size > MOST_DRAWS:
+        raise ArgumentError(
+            f"alpha={alpha:g} compares a p-value of order {order} with {threshold:.2g}, which "
+            f"needs {size:,} {draws}, more than {MOST_DRAWS:,}: raise alpha, use another "
+            f"correction, test fewer sets with n_partners, or set n_{draws}."
+        )
+    return size
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from sfit import _packed
-from sfit._arguments import check_choice, check_whole
+from sfit._arguments import check_choice, check_draws
 from sfit._array import Array
 from sfit._block_part import BlockPart
 from sfit._contrast import Contrast, Evidence, Question, Term
@@ -24,7 +24,7 @@ from sfit._diagnostics import small_strata
 from sfit._effects import EffectTally, conclude
 from sfit._effects import merge as merge_effects
 from sfit._losses import Loss
-from sfit._multiplicity import n_draws
+from sfit._multiplicity import MOST_DRAWS, size_of
 from sfit._options import Asked
 from sfit._permutations import BLOCK_ROWS, FREE_ROWS, Rematchings
 from sfit._rise import SAMPLED_SHIFTS, RiseSums, interval, is_sampled
@@ -44,8 +44,6 @@ ROUNDING = 1e-10
 
 SORTED_SHARE = 0.9
 """If less of the variance lies within tiles, the rows are sorted and the test loses power."""
-
-MOST_PERMUTATIONS = 10**7
 
 REST = (
     "no valid permutation test of one feature given all the others is known without a model of the "
@@ -139,10 +137,8 @@ class PermutationTest:
 
     def __post_init__(self) -> None:
         check_choice(self.statistic, "statistic", STATISTICS)
-        if not (isinstance(self.n_permutations, str) and self.n_permutations == "auto"):
-            most = MOST_PERMUTATIONS
-            checked = check_whole(self.n_permutations, "n_permutations", most=most)
-            object.__setattr__(self, "n_permutations", checked)
+        checked = check_draws(self.n_permutations, "n_permutations", MOST_DRAWS)
+        object.__setattr__(self, "n_permutations", checked)
 
     def identity(self) -> dict[str, Any]:
         """The options that identify a run.
@@ -237,17 +233,13 @@ class PermutationStatistic:
 
     def size(self, question: Question) -> int:
         """Number of re-matchings, the observed one included."""
-        if not isinstance(self.test.n_permutations, str):
-            return self.test.n_permutations + 1
-        size = n_draws(question.threshold)
-        if size > MOST_PERMUTATIONS:
-            raise ArgumentError(
-                f"alpha={self.alpha:g} compares a p-value of order {question.contrast.order} with "
-                f"{question.threshold:.2g}, which needs {size:,} permutations, more than "
-                f"{MOST_PERMUTATIONS:,}: raise alpha, use another correction, test fewer sets with "
-                "n_partners, or set n_permutations."
-            )
-        return size
+        return size_of(
+            self.test.n_permutations,
+            question.threshold,
+            alpha=self.alpha,
+            order=question.contrast.order,
+            draws="permutations",
+        )
 
     def n_numbers(self, question: Question) -> int:
         """A tally holds one sum per component and re-matching."""

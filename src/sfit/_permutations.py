@@ -45,6 +45,8 @@ class Rematchings:
     """Whether rows are permuted freely, not shifted within blocks."""
     key: tuple[int, ...]
     """Seed of the run, and the numbers of the tile and the part."""
+    most_blocks: int | None = None
+    """Fewer and longer blocks cost less if many sums are drawn; None: as many as possible."""
 
     @property
     def log_group(self) -> float:
@@ -97,11 +99,18 @@ class Rematchings:
     def _shuffled(self) -> Array:
         return self._stream(0).permutation(self.m)
 
+    @property
+    def _block_rows(self) -> int:
+        """Rows of every block but the last, which may have more."""
+        return (
+            BLOCK_ROWS if self.most_blocks is None else max(BLOCK_ROWS, self.m // self.most_blocks)
+        )
+
     @cached_property
     def _blocks(self) -> list[tuple[int, int]]:
         """Positions in the shuffled order where each block starts and stops."""
-        n_blocks = max(1, self.m // BLOCK_ROWS)
-        starts = [BLOCK_ROWS * number for number in range(n_blocks)]
+        n_blocks = max(1, self.m // self._block_rows)
+        starts = [self._block_rows * number for number in range(n_blocks)]
         return list(zip(starts, [*starts[1:], self.m], strict=True))
 
     def _shifts(self, first: int) -> Array:
@@ -125,7 +134,7 @@ class Rematchings:
         last = _Piece(self._shuffled[start:stop], stop - start)
         if start == 0:
             return [last]
-        return [_Piece(self._shuffled[:start], BLOCK_ROWS), last]
+        return [_Piece(self._shuffled[:start], self._block_rows), last]
 
 
 @dataclass(frozen=True)

@@ -283,7 +283,7 @@ def ask_gate(
     return GateTest(
         after_order=order,
         found=names,
-        statistic=evidence.statistic,
+        statistic=evidence.estimate,
         p_value=p,
         n_positive=evidence.n_positive,
         n=evidence.n,

@@ -29,6 +29,7 @@ from sfit._arguments import (
     shown,
 )
 from sfit._losses import check_loss
+from sfit._mean_test import MeanTest
 from sfit._multiplicity import CORRECTIONS
 from sfit._options import TestOptions
 from sfit._permutation_test import PermutationTest
@@ -44,7 +45,7 @@ ROW_ORDERS = (None, "time")
 INTERACTIONS = (None, "additive")
 """What sets of two or more features are compared with: their members found, or their parts."""
 
-TESTS: dict[str, type[Any]] = {kind.key: kind for kind in (SignTest, PermutationTest)}
+TESTS: dict[str, type[Any]] = {kind.key: kind for kind in (SignTest, PermutationTest, MeanTest)}
 """The tests by name."""
 
 
@@ -252,7 +253,7 @@ class Request(Subject):
             raise ArgumentError(
                 f"{asked} cannot be combined with test={self.test.key!r}: this test has no base "
                 "side, because it re-matches the predictions of a set with outcomes of "
-                "other rows. Use test='sign'."
+                "other rows. Use test='sign' or test='mean'."
             )
         if self.max_order == 1:
             raise ArgumentError(

@@ -57,7 +57,7 @@ class Settings:
     ties: str | None = None
     """What the sign test does with rows whose prediction does not move; None: another test."""
     seed: int | None = None
-    """Seed of permutations and background rows; None if nothing was drawn."""
+    """Seed of permutations, flips and background rows; None if nothing was drawn."""
     row_order: str | None = None
     """"time" if neighbouring rows depend on each other."""
     n_clusters: int | None = None
@@ -189,7 +189,7 @@ class SFITResult(Reported):
 
     Attributes
     ----------
-    tests : tuple of SetTest or PermutationSetTest
+    tests : tuple of SetTest, PermutationSetTest or MeanSetTest
         One entry per set of features tested, in the order of testing.
     gates : tuple of GateTest
         After each order: is anything left to find?
@@ -211,8 +211,8 @@ class SFITResult(Reported):
     All numbers of a test come from its differences :math:`\Delta_1, \ldots, \Delta_n`: their median
     (`statistic`), the number above zero (`n_positive`), the p-value
     :math:`P(\mathrm{Bin}(n, 1/2) \ge n^+)` and the interval
-    :math:`[\Delta_{(1+k)}, \Delta_{(n-k)}]` (section 2.2 of the paper). Those of a permutation test
-    are explained in `PermutationTest`.
+    :math:`[\Delta_{(1+k)}, \Delta_{(n-k)}]` (section 2.2 of the paper). Those of other tests are
+    explained in `PermutationTest` and `MeanTest`.
 
     Examples
     --------
@@ -251,7 +251,7 @@ class SFITResult(Reported):
 
     @property
     def is_permutation(self) -> bool:
-        """Whether the tests are permutation tests, not sign tests."""
+        """Whether the tests are permutation tests."""
         return isinstance(self.tests[0], PermutationSetTest)
 
     @property
@@ -386,7 +386,7 @@ class SFITResult(Reported):
         return _summary.as_text(self)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the medians and intervals of all sets.
+        """Draw the estimates and intervals of all sets.
 
         Parameters
         ----------

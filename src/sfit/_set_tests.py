@@ -100,9 +100,66 @@ class PermutationSetTest(Effects):
         return []
 
 
-AnySetTest = SetTest | PermutationSetTest
+@dataclass(frozen=True)
+class MeanSetTest(Effects):
+    """The mean test of one set of features; the fields are columns of the table."""
 
-RECORDS: dict[str, type[AnySetTest]] = {"statistic": SetTest, "rise": PermutationSetTest}
+    order: int
+    term: tuple[str, ...]
+    base: tuple[str, ...]
+    mean: float
+    """Mean over the units of the loss that revealing the set saves."""
+    ci_low: float
+    ci_high: float
+    p_value: float
+    p_adjusted: float
+    significant: bool
+    t: float
+    """The mean in its standard errors."""
+    p_resolution: float
+    """The smallest possible p-value."""
+    median: float
+    median_low: float
+    median_high: float
+    """End of the exact interval of the median."""
+    p_sign: float
+    """The sign test of the median at beta = 0, which has another null hypothesis; not adjusted."""
+    n_positive: int
+    n_negative: int
+    n: int
+    share_largest: float
+    """Share of the squared deviations from the mean that one unit, or slot of units, holds."""
+    guarantee: str
+    """"symmetric": exact if differences are symmetric, else asymptotic; or "asymptotic"."""
+
+    draws: ClassVar[str] = "flips"
+    """What the test draws at random."""
+
+    @property
+    def estimate(self) -> float:
+        """The effect: the mean difference."""
+        return self.mean
+
+    @property
+    def strength(self) -> float:
+        """Ranks sets with equal p-values; a set that the model ignores has no t and comes last."""
+        return -math.inf if math.isnan(self.t) else self.t
+
+    def checks(self, settings: Any) -> Checks:
+        """What must hold of a stored record."""
+        return [
+            (self.n > 0, "n", self.n),
+            (self.n_positive + self.n_negative <= self.n, "n_positive", self.n_positive),
+        ]
+
+
+AnySetTest = SetTest | PermutationSetTest | MeanSetTest
+
+RECORDS: dict[str, type[AnySetTest]] = {
+    "statistic": SetTest,
+    "rise": PermutationSetTest,
+    "mean": MeanSetTest,
+}
 """The record of each test, by the name of its estimate, which no other record has."""
 
 
@@ -138,6 +195,8 @@ class FoldTest:
 class GateTest:
     r"""Is anything left to find? The test of all features over those found so far, at beta = 0.
 
+    The mean test has gates too: they test the mean of the differences.
+
     Attributes
     ----------
     after_order : int
@@ -145,9 +204,9 @@ class GateTest:
     found : tuple of str
         The features found so far, which are the base.
     statistic : float
-        Median of the differences.
+        Median of the differences; under the mean test, their mean.
     p_value : float
-        The p-value of the sign test, not corrected.
+        The p-value of the test, not corrected.
     n_positive, n : int
         Number of improved rows, and of all rows.
     loss_found, loss_full : float

@@ -193,6 +193,11 @@ class SignEvidence(Evidence):
     ci_lower: float
     beta_max: float
 
+    @property
+    def estimate(self) -> float:
+        """The effect that a gate reports: the median difference."""
+        return self.statistic
+
 
 @dataclass(frozen=True)
 class SignStatistic:

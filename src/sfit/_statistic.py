@@ -91,7 +91,7 @@ class Statistic(Protocol):
     def has_gates(self) -> bool:
         """Whether all features can be tested over those found.
 
-        If so, evidence has `statistic` and `n_positive`.
+        If so, evidence has `estimate` and `n_positive`.
         """
 
     def n_numbers(self, question: Question) -> int:

@@ -11,7 +11,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from sfit._binomial import critical_count
-from sfit._set_tests import AnySetTest, PermutationSetTest, SetTest
+from sfit._set_tests import AnySetTest, MeanSetTest, PermutationSetTest, SetTest
 from sfit._text import fixed, listed, number, p_text, percent, share_text
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class Words:
     """What {n} rows mean if they are few and {needed} must improve."""
     sets: str
     """Why a significant set is not an interaction."""
+    gate: str
+    """What all features together must do beyond those found to open a gate; empty: no gates."""
     kept_level: str
     """What keeps the level of the run when `SFITResult.at` decides at another."""
     coverage: str
@@ -198,6 +200,12 @@ def _sign_reading(compared: str) -> Callable[[Sequence[SFITResult], str], Pairs]
     return reading
 
 
+BOTH_SIDES = (
+    "The model predicts every test row twice: with the set revealed on top of the features in "
+    "column Over, and without the set. Features not revealed are hidden (reference: {reference})."
+)
+"""What a paired test compares."""
+
 SIGN = Words(
     key="statistic",
     estimate="median",
@@ -223,6 +231,7 @@ SIGN = Words(
         "Significant sets of two or more features are not proven interactions: strict=True "
         "requires a set to improve on each of its subsets with one member fewer."
     ),
+    gate="improve the typical row",
     kept_level="beta_max",
     coverage="coverage",
     method=(
@@ -248,11 +257,7 @@ SIGN = Words(
     evidence=lambda t: f"{t.n_positive:,} of {t.n:,} rows improve",
     strongest=_sign_strongest,
     closest=_sign_closest,
-    reading=_sign_reading(
-        "The model predicts every test row twice: with the set revealed on top of the features in "
-        "column Over, and without the set. Features not revealed are hidden (reference: "
-        "{reference})."
-    ),
+    reading=_sign_reading(BOTH_SIDES),
 )
 
 LOCO = replace(
@@ -311,6 +316,7 @@ def _of_clusters(words: Words) -> Words:
         significant=words.significant.replace("row", "cluster"),
         single_point=words.single_point.replace("row", "cluster"),
         few_rows=words.few_rows.replace("rows", "clusters"),
+        gate=words.gate.replace("row", "cluster"),
         full=(replace(n_positive, title="Clusters improved"), *others),
         evidence=lambda t: f"{t.n_positive:,} of {t.n:,} clusters improve",
     )
@@ -327,7 +333,7 @@ def _permutation_strongest(test: PermutationSetTest, settings: Settings) -> str:
     )
 
 
-def _permutation_closest(test: PermutationSetTest, settings: Settings) -> str:
+def _p_closest(test: AnySetTest, settings: Settings) -> str:
     if settings.adjusted:
         return corrected(test)
     return f"its p-value of {p_text(test.p_value)} is not below alpha = {number(settings.alpha)}"
@@ -340,6 +346,10 @@ APPROXIMATE = (
     "can be far larger for a set whose rank correlation with the given feature is above 0.8."
 )
 """What the label "approximate" means."""
+
+
+GUARANTEES = {"symmetric": "exact for symmetric differences"}
+"""Guarantees that need more words than their name."""
 
 
 def _permutation_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
@@ -404,7 +414,7 @@ def _with_guarantee(words: Words) -> Words:
 def guarantee(results: Sequence[SFITResult]) -> str:
     """What the p-values are, such as exact or approximate; empty for the sign test."""
     kinds = {test.guarantee for result in results for test in result.tests}
-    return " or ".join(sorted(kinds))
+    return " or ".join(GUARANTEES.get(kind, kind) for kind in sorted(kinds))
 
 
 def _certainty(results: Sequence[SFITResult]) -> str:
@@ -477,6 +487,7 @@ PERMUTATION = Words(
         "Significant sets of two or more features are not proven interactions: only the whole set "
         "was compared with the outcome."
     ),
+    gate="",
     kept_level="intervals",
     coverage="nominal coverage",
     method=(
@@ -495,7 +506,7 @@ PERMUTATION = Words(
     full=(Column("z", "z", lambda t: t.z, lambda t: fixed(t.z, 2)),),
     evidence=lambda t: f"z = {number(t.z)}",
     strongest=_permutation_strongest,
-    closest=_permutation_closest,
+    closest=_p_closest,
     reading=_permutation_reading,
 )
 
@@ -508,6 +519,119 @@ def _permutation_words(result: SFITResult) -> Words:
     """The words of a permutation test."""
     words = PERMUTATION if result.settings.n_clusters is None else OF_CLUSTERS
     return _with_guarantee(words) if _in_blocks([result]) else words
+
+
+# --- the mean test ------------------------------------------------------------------------------
+
+
+def _mean_strongest(test: MeanSetTest, settings: Settings) -> str:
+    others = " alone"
+    if settings.given:
+        rest = settings.given == ("rest",)
+        others = f" on top of {'all others' if rest else listed(settings.given, 3)}"
+    return (
+        f"revealed to the model{others}, it lowers the mean loss by {number(test.mean)} "
+        f"(asymptotic {percent(settings.coverage)} interval {number(test.ci_low)} to "
+        f"{number(test.ci_high)}) and the loss of {test.n_positive:,} of {test.n:,} "
+        f"{units(settings)}"
+    )
+
+
+def _mean_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
+    settings, smallest = results[0].settings, resolution(results)
+    limit = f" No p-value can be below the resolution, {smallest}." if smallest else ""
+    per = "row" if settings.n_clusters is None else "cluster, as the mean over its rows"
+    certain = (
+        "It is exact if the differences are symmetric about zero; otherwise it holds for many "
+        f"{units(settings)}, unless few of them carry the mean."
+    )
+    if settings.reference_origin == "test rows":
+        certain = (
+            f"It holds only for many {units(settings)}, because the reference values come from the "
+            "test rows: pass the training rows as reference."
+        )
+    return [
+        ("What is compared", BOTH_SIDES.format(reference=settings.reference)),
+        (
+            "Mean and interval",
+            f"Mean reduction of the loss ({settings.loss}) per {per}; above zero the set helps. "
+            f"The interval is Student's: asymptotic, with nominal coverage {coverage}. A mean "
+            f"follows large differences, even if only a few {units(settings)} have them.",
+        ),
+        (
+            "p-value",
+            "The share of random changes of sign, the observed signs included, under which the "
+            f"mean difference is at least as large. {certain}{limit}",
+        ),
+        (
+            "t",
+            "The mean in its standard errors. It ranks sets whose p-values are all as small as "
+            "they can be.",
+        ),
+        (
+            "Median and p of the median",
+            f"The median difference, and the sign test of it: whether the loss of more than half "
+            f"of the {units(settings)} falls. This is another null hypothesis than that of the "
+            "mean. It is not corrected, and it decides nothing here.",
+        ),
+    ]
+
+
+MEAN = Words(
+    key="mean",
+    estimate="mean",
+    effect="mean reduction of the loss",
+    axis="mean reduction of the loss",
+    interval="asymptotic interval",
+    verdict=("significantly lowers the mean loss", "significantly lower the mean loss"),
+    significant=(
+        "Revealing the set lowers the mean loss. A few rows with large gains can be the reason: "
+        "the median and its p-value say whether the typical row improves."
+    ),
+    contradiction="the interval is asymptotic, two-sided and not adjusted, the test is one-sided",
+    single_point=(
+        "For {names} the loss of every row changes by the same amount, so the interval is a single "
+        "point."
+    ),
+    few_rows=(
+        "{n} rows are few: the test misses weaker effects, and the interval is only approximate."
+    ),
+    sets=SIGN.sets,
+    gate="lower the mean loss",
+    kept_level="intervals",
+    coverage="nominal coverage",
+    method=(
+        "a paired test of the mean difference by random changes of sign, of the model's losses "
+        "with and without each set of features, which are those of E. Horel and K. Giesecke, "
+        "arXiv:1905.09849."
+    ),
+    brief=(
+        Column("t", "t", lambda t: t.t, lambda t: number(t.t)),
+        Column("median", "median", lambda t: t.median, lambda t: number(t.median)),
+        Column("p_sign", "median p", lambda t: t.p_sign, lambda t: p_text(t.p_sign)),
+    ),
+    full=(
+        Column("t", "t", lambda t: t.t, lambda t: fixed(t.t, 2)),
+        Column("median", "Median", lambda t: t.median, lambda t: number(t.median)),
+        Column("p_sign", "p of the median", lambda t: t.p_sign, lambda t: p_text(t.p_sign)),
+    ),
+    evidence=lambda t: f"t = {number(t.t)}",
+    strongest=_mean_strongest,
+    closest=_p_closest,
+    reading=_mean_reading,
+)
+
+
+def _mean_words(result: SFITResult) -> Words:
+    """The words of a mean test."""
+    if result.settings.n_clusters is None:
+        return MEAN
+    return replace(
+        MEAN,
+        significant=MEAN.significant.replace("row", "cluster"),
+        single_point=MEAN.single_point.replace("row", "cluster"),
+        few_rows=MEAN.few_rows.replace("rows", "clusters"),
+    )
 
 
 # --- a chain of folds ---------------------------------------------------------------------------
@@ -545,5 +669,6 @@ def _of_chain(words: Words) -> Words:
 WORDS: dict[type, Callable[[SFITResult], Words]] = {
     SetTest: _sign_words,
     PermutationSetTest: _permutation_words,
+    MeanSetTest: _mean_words,
 }
 """For each kind of record, the function that chooses the words of a result."""

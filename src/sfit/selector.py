@@ -59,9 +59,10 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Number of folds, for few rows: all folds but the first are tested, with
         `cross_significance`. Then `prefit`, `test_size`, `max_order`, `partners`, `n_partners`
         and `strict` must keep their defaults.
-    test : {"permutation", "sign"}, PermutationTest or SignTest, default="permutation"
+    test : {"permutation", "sign", "mean"} or a test object, default="permutation"
         The permutation test keeps features that are related to the outcome, the sign test those
-        that improve the typical row.
+        that improve the typical row, the mean test those that lower the mean loss. With `cv`, the
+        mean test is refused.
     loss, alpha, beta, max_order, correction : as in `feature_significance`
         How the test decides; only the sign test has a beta.
     reference : str, number, mapping, row, data set or Average, optional

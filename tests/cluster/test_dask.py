@@ -50,6 +50,7 @@ def folder(tmp_path_factory):
         rows["y"] = rows.a + rows.b * rows.c + rng.normal(size=100_000)
         rows["part"] = np.where(rows.d > 0, "high", "low")
         rows["who"] = rng.integers(0, 500, size=100_000)
+        rows["region"] = rows.who % 3
         rows.to_parquet(folder / f"{number}.parquet", row_group_size=30_000)
     return folder
 
@@ -92,7 +93,7 @@ def test_a_cluster_gives_the_bits_of_one_process(client, folder, model, options)
 
 @pytest.mark.parametrize("options", [{}, {"clusters": "who"}], ids=["rows", "clusters"])
 def test_comparisons_on_a_cluster(client, folder, model, options):
-    """Two models that read the same files, and the features of one."""
+    """Two models that read the same files, the features of one, and parts of the rows."""
     rows = pd.read_parquet(folder / "0.parquet")[:5_000]
     line = LinearRegression().fit(rows[NAMES], rows.y)
     options |= {"reference": rows[NAMES], "random_state": 0}
@@ -101,6 +102,7 @@ def test_comparisons_on_a_cluster(client, folder, model, options):
         return [
             content(sfit.compare_models({"line": line, "trees": model}, folder, "y", **options)),
             content(sfit.compare_features(model, folder, "y", **options)),
+            content(sfit.compare_parts(model, folder, "y", by="region", **options)),
         ]
 
     expected = compared()

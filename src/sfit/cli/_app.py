@@ -98,7 +98,7 @@ def run_test(
         str,
         typer.Option(
             metavar="NAME",
-            help="sign (typical row) or permutation (any relation) [sign].",
+            help="sign (typical row), permutation (any relation), mean (mean loss) [sign].",
             show_default=False,
         ),
     ] = "sign",
@@ -116,6 +116,9 @@ def run_test(
     ] = None,
     statistic: Annotated[
         str | None, typer.Option(metavar="NAME", help="Permutation test: auto or loss [auto].")
+    ] = None,
+    n_flips: Annotated[
+        str | None, typer.Option(metavar="N", help="Mean test: auto, or a number [auto].")
     ] = None,
     order: Annotated[int, typer.Option(metavar="N", help="Test sets of up to N features.")] = 1,
     partners: Annotated[
@@ -167,7 +170,12 @@ def run_test(
 ) -> None:
     """Test which features the fitted MODEL uses, on the held-out rows DATA."""
     chosen = _inputs.check_test(
-        test, beta=beta, ties=ties, n_permutations=n_permutations, statistic=statistic
+        test,
+        beta=beta,
+        ties=ties,
+        n_permutations=n_permutations,
+        statistic=statistic,
+        n_flips=n_flips,
     )
     arguments: dict[str, Any] = {
         "features": _inputs.names(features),

@@ -18,6 +18,7 @@ WHOLE = ("auto", "a whole number of at least 1")
 OPTIONS_OF: dict[str, dict[str, tuple[str, ...]]] = {
     "sign": {"beta": (), "ties": ("keep", "drop")},
     "permutation": {"n-permutations": WHOLE, "statistic": ("auto", "loss")},
+    "mean": {"n-flips": WHOLE},
 }
 """The options that only one test has, with their values; empty: any. The tests are those of TESTS.
 """
@@ -58,7 +59,8 @@ def levels(text: str) -> Any:
 def check_name(test: str, tests: Sequence[str] = tuple(OPTIONS_OF)) -> None:
     """Refuse a test that is not one of these."""
     if test not in tests:
-        raise ArgumentError(f"--test must be {' or '.join(tests)}; got {test!r}.")
+        *first, last = tests
+        raise ArgumentError(f"--test must be {', '.join(first)} or {last}; got {test!r}.")
 
 
 def check_test(test: str, **options: str | None) -> dict[str, Any]:

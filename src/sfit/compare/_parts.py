@@ -5,26 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.stats import t as student
 
 from sfit._arguments import check_flag, warn_of_order
 from sfit._array import Array
-from sfit._contrast import Question
+from sfit._contrast import Contrast, Effects, Question
 from sfit._diagnostics import few_clusters
+from sfit._differences import Evaluation
 from sfit._effects import rounded
+from sfit._features import shorten
 from sfit._label_permutation import (
     Counts,
     LabelPermutations,
     Moments,
-    Scaled,
+    Statistics,
     scaled,
     scores,
     statistics,
 )
-from sfit._measure import measure
+from sfit._measure import PASS_NUMBERS, measure
 from sfit._multiplicity import adjust, n_draws, smallest_threshold
 from sfit._part_gains import unit_rows
 from sfit._part_test import ClusterUnits, PartEvidence, RowUnits
@@ -181,34 +184,26 @@ def compare_parts(
     session = Session.of(request)
     for name, labels in (("y", y), ("by", by), ("clusters", clusters)):
         warn_of_order(X, labels, name)
+    if trend:
+        check_order(X, by)
     seed = session.seed(request.random_state)
     sample = prepare(model, X, y, by=by, clusters=clusters, seed=seed, **request.subject)
     gains = gains_of(request, sample.features.names)
-    statistic = units_of(sample.rows, request)
-    family = Family(request, len(gains.compared), len(sample.rows.parts))
+    statistic, n_units = units_of(sample.rows, request)
+    family = Family(request, len(gains.compared), len(n_units))
     identity = request.identity() | {"given": "rest" if gains.rest else sorted(gains.given)}
     stored = opened_for(checkpoint, checkpoint_key, identity, sample)
     with stored as session.checkpoint:
         seed = session.seed(request.random_state)  # stored: a resumed run draws the same
         evaluation = sample.evaluation(request.fast, session.warn)
-        questions = [
-            Question(gains.of(feature), part, size)
-            for feature in gains.compared
-            for part, size in enumerate(sample.rows.sizes())
-        ]
-        evidence: list[PartEvidence] = measure(
-            evaluation, questions, "gains", statistic=statistic, session=session
-        )
-    n_parts = len(sample.rows.parts)
-    by_feature = [evidence[at : at + n_parts] for at in range(0, len(evidence), n_parts)]
-    n_units = [len(one.gains.means) for one in by_feature[0]]
-    labels = np.repeat(np.arange(n_parts), n_units)
-    permutations = LabelPermutations(labels, statistic.size, family.n_draws, seed)
-    counts = permutations.count([[one.gains for one in some] for some in by_feature])
+        labels = np.repeat(np.arange(len(n_units)), n_units)
+        permutations = LabelPermutations(labels, statistic.size, family.n_draws, seed)
+        contrasts = [gains.of(feature) for feature in gains.compared]
+        figures, counts = answer(evaluation, contrasts, statistic, permutations, session)
     few = few_clusters(sample.rows.n_clusters) if clusters is not None else ()
     session.warn(*few)
     names = [sample.features.names[feature] for feature in gains.compared]
-    records = Records(names, plain_parts(sample.rows.parts), by_feature, permutations, family)
+    records = Records(names, plain_parts(sample.rows.parts), figures, permutations, family)
     tests = records.tests(counts)
     return PartComparison(
         by=by if isinstance(by, str) else UNNAMED,
@@ -236,8 +231,25 @@ def compare_parts(
     )
 
 
-def units_of(rows: Rows, request: PartsRequest) -> RowUnits | ClusterUnits:
-    """The units that labels are permuted over; refuse parts that cannot be compared."""
+def check_order(X: Any, by: Any) -> None:
+    """Refuse ordered categories whose order is not that of sorted labels: a trend needs it."""
+    named = isinstance(by, str) and isinstance(X, pd.DataFrame) and by in X.columns
+    dtype = getattr(X[by] if named else by, "dtype", None)
+    if not isinstance(dtype, pd.CategoricalDtype) or not dtype.ordered:
+        return
+    if not dtype.categories.is_monotonic_increasing:
+        categories = shorten(dtype.categories.tolist())
+        raise ArgumentError(
+            f"by has ordered categories, {categories}, but trend=True takes labels in sorted "
+            "order: pass numbers, such as the codes of the categories, or dates as 2024-05."
+        )
+
+
+def units_of(rows: Rows, request: PartsRequest) -> tuple[RowUnits | ClusterUnits, tuple[int, ...]]:
+    """The units that labels are permuted over, and their number in each part.
+
+    Parts that cannot be compared are refused.
+    """
     parts = rows.parts
     if len(parts) < 2:
         raise ArgumentError(
@@ -252,13 +264,10 @@ def units_of(rows: Rows, request: PartsRequest) -> RowUnits | ClusterUnits:
         )
     statistic: RowUnits | ClusterUnits
     if request.clusters is None:
-        statistic = RowUnits(unit_rows(len(rows)))
-        sizes = rows.sizes()
-        what = "row"
+        statistic, sizes, what = RowUnits(unit_rows(len(rows))), rows.sizes(), "row"
     else:
         statistic = ClusterUnits(request.alpha, n_clusters=rows.n_clusters)
-        sizes = clusters_by_part(rows)
-        what = "cluster"
+        sizes, what = clusters_by_part(rows), "cluster"
     least = 2 * statistic.size
     for part, size in zip(parts, sizes, strict=True):
         if size < least:
@@ -267,7 +276,7 @@ def units_of(rows: Rows, request: PartsRequest) -> RowUnits | ClusterUnits:
                 f"by: part {part!r} has {size} {what}{plural}, but a part needs at least {least} "
                 "to be compared. Join it with another part, or leave its rows out."
             )
-    return statistic
+    return statistic, tuple(size // statistic.size for size in sizes)
 
 
 def clusters_by_part(rows: Rows) -> tuple[int, ...]:
@@ -318,21 +327,77 @@ class Family:
             )
 
 
+class Figures(NamedTuple):
+    """What is reported about one feature; the units are compared by now."""
+
+    centre: float
+    """The mean gain of all units."""
+    unit: float
+    """The moments are about the centre, in this unit."""
+    n_fixed: int
+    moments: Moments
+    """The observed moments of each part."""
+    observed: Statistics
+    effects: tuple[Effects, ...]
+    """Of each part."""
+
+    def gain(self, value: float) -> float:
+        """A gain on the scale of the loss."""
+        return rounded(float(self.centre + self.unit * value))
+
+
+def figures_of(evidence: Sequence[PartEvidence], labels: Array, size: int) -> Figures:
+    """The figures of one feature, from its evidence in all parts."""
+    gains = scaled([one.gains for one in evidence], size)
+    moments = gains.of(labels, size)
+    return Figures(
+        gains.centre,
+        gains.unit,
+        int(gains.fixed.n.sum()),
+        moments,
+        statistics(moments, gains.spread),
+        tuple(one.effects for one in evidence),
+    )
+
+
+def answer(
+    evaluation: Evaluation,
+    contrasts: Sequence[Contrast],
+    statistic: RowUnits | ClusterUnits,
+    permutations: LabelPermutations,
+    session: Session,
+) -> tuple[list[Figures], Counts]:
+    """Gather the gains of some features at a time, and compare their parts."""
+    sizes = evaluation.rows.sizes()
+    held = sum(
+        statistic.n_numbers(Question(contrasts[0], part, size)) for part, size in enumerate(sizes)
+    )
+    together = max(1, PASS_NUMBERS // held)
+    figures, counts = [], []
+    for first in range(0, len(contrasts), together):
+        questions = [
+            Question(contrast, part, size)
+            for contrast in contrasts[first : first + together]
+            for part, size in enumerate(sizes)
+        ]
+        evidence = measure(evaluation, questions, "gains", statistic=statistic, session=session)
+        by_feature = [
+            evidence[start : start + len(sizes)] for start in range(0, len(evidence), len(sizes))
+        ]
+        counts.append(permutations.count([[one.gains for one in some] for some in by_feature]))
+        figures += [figures_of(some, permutations.labels, statistic.size) for some in by_feature]
+    return figures, Counts(*map(np.concatenate, zip(*counts, strict=True)))
+
+
 @dataclass(frozen=True)
 class Records:
-    """Turns the evidence of all features and parts into records."""
+    """Turns the figures of all features and parts into records."""
 
     names: Sequence[str]
     parts: Sequence[Any]
-    evidence: Sequence[Sequence[PartEvidence]]
+    figures: Sequence[Figures]
     permutations: LabelPermutations
     family: Family
-
-    def _seen(self) -> list[tuple[Scaled, Moments]]:
-        """The observed moments of each feature."""
-        labels, size = self.permutations.labels, self.permutations.size
-        all_gains = [scaled([one.gains for one in some], size) for some in self.evidence]
-        return [(gains, gains.of(labels, size)) for gains in all_gains]
 
     def _decided(self, counts: Array) -> tuple[Array, Array, Array]:
         """p-values, adjusted p-values and decisions, from counts of permutations."""
@@ -343,57 +408,55 @@ class Records:
     def tests(self, counts: Counts) -> tuple[PartsTest, ...]:
         """All parts at once, for each feature."""
         p_values, adjusted, significant = self._decided(counts.overall)
-        resolution = self.permutations.resolution
         return tuple(
             PartsTest(
                 feature=name,
-                gain=rounded(gains.centre),
-                smallest=self.parts[int(moments.mean().argmin())],
-                largest=self.parts[int(moments.mean().argmax())],
-                statistic=rounded(float(statistics(moments, gains.spread).overall)),
+                gain=one.gain(0.0),
+                smallest=self.parts[int(one.moments.mean().argmin())],
+                largest=self.parts[int(one.moments.mean().argmax())],
+                statistic=rounded(float(one.observed.overall)),
                 p_value=float(p_values[j]),
                 p_adjusted=float(adjusted[j]),
                 significant=bool(significant[j]),
-                p_resolution=resolution,
-                n=int(moments.n.sum()),
-                n_fixed=int(gains.fixed.n.sum()),
+                p_resolution=self.permutations.resolution,
+                n=int(one.moments.n.sum()),
+                n_fixed=one.n_fixed,
                 guarantee=GUARANTEE,
             )
-            for j, (name, (gains, moments)) in enumerate(zip(self.names, self._seen(), strict=True))
+            for j, (name, one) in enumerate(zip(self.names, self.figures, strict=True))
         )
 
     def gains(self, counts: Counts) -> tuple[PartGain, ...]:
         """Each part and the rest, for each feature."""
         p_values, adjusted, significant = self._decided(counts.each)
+        each, alpha = self.family.each, self.family.alpha
         records = []
-        for j, (gains, moments) in enumerate(self._seen()):
-            mean, error = moments.mean(), np.sqrt(moments.squared_error(0.0))
-            rest = Moments(*(column.sum() - column for column in moments))
-            apart = mean - rest.mean()
-            t = np.sign(apart) * np.sqrt(statistics(moments, gains.spread).each)
-            half = student.isf(self.family.alpha / 2, moments.n - 1) * error
-            for k, part in enumerate(self.parts):
-                effects = self.evidence[j][k].effects
-                records.append(
-                    PartGain(
-                        feature=self.names[j],
-                        part=part,
-                        gain=_gain(gains, mean[k]),
-                        ci_low=_gain(gains, mean[k] - half[k]),
-                        ci_high=_gain(gains, mean[k] + half[k]),
-                        gain_rest=_gain(gains, rest.mean()[k]),
-                        difference=rounded(float(apart[k] * gains.unit)),
-                        t=rounded(float(t[k])),
-                        p_value=float(p_values[j, k]) if self.family.each else None,
-                        p_adjusted=float(adjusted[j, k]) if self.family.each else None,
-                        significant=bool(self.family.each and significant[j, k]),
-                        n=int(moments.n[k]),
-                        loss_base=effects.loss_base,
-                        loss_full=effects.loss_full,
-                        n_better=effects.n_better,
-                        n_worse=effects.n_worse,
-                    )
+        for j, one in enumerate(self.figures):
+            mean, error = one.moments.mean(), np.sqrt(one.moments.squared_error(0.0))
+            rest = Moments(*(column.sum() - column for column in one.moments)).mean()
+            t = np.sign(mean - rest) * np.sqrt(one.observed.each)
+            half = student.isf(alpha / 2, one.moments.n - 1) * error
+            records += [
+                PartGain(
+                    feature=self.names[j],
+                    part=part,
+                    gain=one.gain(mean[k]),
+                    ci_low=one.gain(mean[k] - half[k]),
+                    ci_high=one.gain(mean[k] + half[k]),
+                    gain_rest=one.gain(rest[k]),
+                    difference=rounded(float((mean[k] - rest[k]) * one.unit)),
+                    t=rounded(float(t[k])),
+                    p_value=float(p_values[j, k]) if each else None,
+                    p_adjusted=float(adjusted[j, k]) if each else None,
+                    significant=bool(each and significant[j, k]),
+                    n=int(one.moments.n[k]),
+                    loss_base=one.effects[k].loss_base,
+                    loss_full=one.effects[k].loss_full,
+                    n_better=one.effects[k].n_better,
+                    n_worse=one.effects[k].n_worse,
                 )
+                for k, part in enumerate(self.parts)
+            ]
         return tuple(records)
 
     def trends(self, counts: Counts) -> tuple[PartTrend, ...]:
@@ -402,30 +465,24 @@ class Records:
         score = scores(len(self.parts))
         step = float(score @ score)
         records = []
-        for j, (gains, moments) in enumerate(self._seen()):
-            slope = float(score @ moments.mean()) / step
-            error = np.sqrt(np.square(score) @ moments.squared_error(0.0)) / step
-            freedom = float(moments.n.sum()) - len(self.parts)
+        for j, one in enumerate(self.figures):
+            slope = float(score @ one.moments.mean()) / step
+            error = np.sqrt(np.square(score) @ one.moments.squared_error(0.0)) / step
+            freedom = float(one.moments.n.sum()) - len(self.parts)
             half = float(student.isf(self.family.alpha / 2, freedom) * error)
-            t = np.sign(slope) * np.sqrt(statistics(moments, gains.spread).trend)
             records.append(
                 PartTrend(
                     feature=self.names[j],
-                    slope=rounded(slope * gains.unit),
-                    ci_low=rounded((slope - half) * gains.unit),
-                    ci_high=rounded((slope + half) * gains.unit),
-                    t=rounded(float(t)),
+                    slope=rounded(slope * one.unit),
+                    ci_low=rounded((slope - half) * one.unit),
+                    ci_high=rounded((slope + half) * one.unit),
+                    t=rounded(float(np.sign(slope) * np.sqrt(one.observed.trend))),
                     p_value=float(p_values[j]),
                     p_adjusted=float(adjusted[j]),
                     significant=bool(significant[j]),
                 )
             )
         return tuple(records)
-
-
-def _gain(gains: Scaled, value: float) -> float:
-    """A gain on the scale of the loss."""
-    return rounded(float(gains.centre + gains.unit * value))
 
 
 def caveats_of(test: PartsTest, permutations: LabelPermutations, family: Family) -> list[str]:

@@ -33,9 +33,10 @@ GAP = 3.4
 class ImportanceDisplay:
     """The estimate of every set with its interval; significant sets in colour.
 
-    The estimate is the median reduction of the loss for the sign test, and the rise of the mean
-    loss for the permutation test. Each order has its own axes and scale: estimates of different
-    orders have different bases and must not be compared.
+    The estimate is the median reduction of the loss for the sign test, the rise of the mean loss
+    for the permutation test, and the mean reduction of the loss for the mean test. Each order has
+    its own axes and scale: estimates of different orders have different bases and must not be
+    compared.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class ImportanceDisplay:
 
     Attributes
     ----------
-    shown : list of list of SetTest or PermutationSetTest
+    shown : list of list of SetTest, PermutationSetTest or MeanSetTest
         The sets drawn, by order, from the top.
     ax_, figure_
         The axes and the figure drawn on.

@@ -169,7 +169,7 @@ class PartsDisplay:
 
         Returns
         -------
-        list of (str, list of SetTest or PermutationSetTest)
+        list of (str, list of SetTest, PermutationSetTest or MeanSetTest)
             In the order of the parts.
         """
         return [

@@ -15,7 +15,7 @@ from sfit._result import SFITResult
 from sfit._set_tests import AnySetTest
 from sfit._summary import by_order, contradictions, facts, gate_lines, headline
 from sfit._text import fixed, listed, number, p_text, percent, printable, share_text, stars
-from sfit._words import Column, resolution, units, words_of
+from sfit._words import Column, resolution, words_of
 
 MOST_ROWS = 600
 """Sets that the tables of a report list; the report counts the others."""
@@ -304,6 +304,7 @@ def _gates(result: SFITResult) -> list[dict[str, str]]:
     return [
         {
             "after_order": str(gate.after_order),
+            "estimate": words_of(result).estimate.capitalize(),
             "found": listed(gate.found, 10) or "nothing",
             "statistic": number(gate.statistic).replace("-", "−"),
             "n_positive": f"{gate.n_positive:,} of {gate.n:,}",
@@ -384,7 +385,6 @@ def _coverage(results: Sequence[SFITResult]) -> str:
 def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
     """The terms of the tables and their meanings, for these results of one test."""
     words, tests = words_of(results[0]), [test for result in results for test in result.tests]
-    first = results[0].settings
     reading = [
         ("Significant", f"{words.significant} *** p below 0.001, ** below 0.01, * below 0.05."),
         *words.reading(results, _coverage(results)),
@@ -407,9 +407,9 @@ def _reading(results: Sequence[SFITResult]) -> list[tuple[str, str]]:
         reading.append(
             (
                 "Gate",
-                f"Tests whether all features together improve the typical {units(first)[:-1]} "
-                "beyond those found so far. Open: there is more to find. A closed gate does not "
-                "prove that nothing is left: compare the mean losses.",
+                f"Tests whether all features together {words.gate} beyond those found so far. "
+                "Open: there is more to find. A closed gate does not prove that nothing is left: "
+                "compare the mean losses.",
             )
         )
     return reading
