@@ -120,8 +120,12 @@ below replaces them.
 ## Is a feature used differently?
 
 ```python
-by_sex = sfit.compare_parts(model, X_test, y_test, by=sex, reference=sfit.Average(X_train, n_rows=100), random_state=0)
-by_age = sfit.compare_parts(model, X_test, y_test, by=age_band, reference=sfit.Average(X_train, n_rows=100), random_state=0)
+by_sex = sfit.compare_parts(
+    model, X_test, y_test, by=sex, reference=sfit.Average(X_train, n_rows=100), random_state=0
+)
+by_age = sfit.compare_parts(
+    model, X_test, y_test, by=age_band, reference=sfit.Average(X_train, n_rows=100), random_state=0
+)
 ```
 
 By sex, the mean gain {differ["sex"]}; by four bands of age, it {differ["age"]} (Holm's correction over 23 features). The ten strongest features, with intervals of
@@ -138,8 +142,14 @@ PAY_0, the strongest feature, a difference of {1.96 * abs(pay.difference / pay.t
 
 ```python
 sfit.feature_significance(
-    model, X_test, y_test, test="permutation", given=["SEX"], correction="holm",
-    reference=sfit.Average(X_train, n_rows=100), random_state=0,
+    model,
+    X_test,
+    y_test,
+    test="permutation",
+    given=["SEX"],
+    correction="holm",
+    reference=sfit.Average(X_train, n_rows=100),
+    random_state=0,
 )
 ```
 
@@ -153,7 +163,15 @@ So the sex does not explain why these features are related to default. By itself
 The permutation test asks whether the model's prediction from one feature is related to *an* outcome. The outcome can be the sex:
 
 ```python
-sfit.feature_significance(model, X_test, X_test["SEX"] == 1, test="permutation", correction="holm", ...)
+sfit.feature_significance(
+    model,
+    X_test,
+    (X_test["SEX"] == 1).astype(int),
+    test="permutation",
+    correction="holm",
+    reference=sfit.Average(X_train, n_rows=100),
+    random_state=0,
+)
 ```
 
 Significant features then raise the predicted risk of one sex as a whole. Each direction is one call. SEX itself heads the list by construction.

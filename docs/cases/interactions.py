@@ -91,8 +91,18 @@ days. Which pairs of features does it use *together*, beyond what it makes of ea
 
 ```python
 result = sfit.feature_significance(
-    model, X_test, y_test, test="mean", interaction="additive", max_order=2, exhaustive=True,
-    correction="holm", loss="squared_error", clusters=day, reference=sfit.Average(X_train, n_rows=100), random_state=0,
+    model,
+    X_test,
+    y_test,
+    test="mean",
+    interaction="additive",
+    max_order=2,
+    exhaustive=True,
+    correction="holm",
+    loss="squared_error",
+    clusters=day,
+    reference=sfit.Average(X_train, n_rows=100),
+    random_state=0,
 )
 sfit.plotting.InteractionDisplay.from_result(result)
 ```
