@@ -20,6 +20,7 @@ from sfit.models import function_model
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
+from sfit.cli import with_option
 from sfit.cli._labels import match_labels
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -505,6 +506,33 @@ def test_wrong_data_files(folder, monkeypatch, data, words):
     monkeypatch.chdir(folder)
     with pytest.raises(DataError, match=re.escape(words)):
         read_rows(data)
+
+
+def test_text_in_a_column_of_numbers(folder, joblib_file, tmp_path):
+    """The column, the row and the cell, whatever the model says about them."""
+    data = pd.read_csv(folder / "rows.csv").astype({"b": object})
+    data.loc[17, "b"] = "n/k"
+    data.to_csv(tmp_path / "wrong.csv", index=False)
+    ended = run("test", joblib_file, tmp_path / "wrong.csv", "-t", "label", "--allow-pickle")
+    assert_refused(ended, "column 'b' of", "wrong.csv", "row 17", "'n/k'", "599 cells")
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments", "expected"),
+    [
+        ("max_beta must lie", ["--max-beta", "5"], "--max-beta must lie"),
+        ("max_order must be", ["--order=0"], "--order must be"),
+        ("groups['a b'] names 'q'", ["--group", "a b=q"], "--group a b names 'q'"),
+        ("alpha must lie", ["-t", "y"], "alpha must lie"),
+        ("...", [], "..."),
+    ],
+)
+def test_errors_name_the_option(message, arguments, expected):
+    assert with_option(message, arguments) == expected
+
+
+def test_a_question_needs_no_full_stop():
+    assert_refused(run("tset"), "Did you mean 'test'? See: sfit --help")
 
 
 def test_wrong_data(folder, joblib_file):

@@ -610,6 +610,17 @@ def test_errors_over_all_orders_count_one_base_per_set(rows):
     assert adjusted[1] == pytest.approx([42.0] * len(adjusted[1]))
 
 
+def test_the_mean_test_compares_the_same_sides(rows):
+    """Its mean differences are the gains that the sign test reports."""
+    function = sfit.simulate.interactions_mean
+    by_sign = sets(run(function, *rows))
+    by_mean = sets(run(function, *rows, test="mean", random_state=0))
+    assert by_mean.keys() == by_sign.keys()
+    for term, test in by_mean.items():
+        assert test.mean == pytest.approx(by_sign[term].gain, rel=1e-8, abs=1e-9)
+        assert test.significant == (term in (("X1", "X2"), ("X4", "X5")))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -715,3 +726,172 @@ def test_json_keeps_the_share_and_old_results_have_none(rows):
     read = sfit.SFITResult.from_json(write("SFITResult", content, run_, None))
     assert read.settings.interaction is None
     assert all(math.isnan(test.share_nonadditive) for test in read.tests)
+
+
+# --- views ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def result(rows):
+    return run(sfit.simulate.interactions_mean, *rows, beta=(0.01, 0.001))
+
+
+def test_the_summary_says_what_is_compared(result):
+    text = result.summary()
+    assert (
+        "5 of 7 features significantly improve the typical row, alone or in an interaction" in text
+    )
+    assert "additive from order 2" in text
+    [line] = [line for line in text.splitlines() if "X4, X5" in line]
+    assert "its parts" in line
+    assert "100%" in line
+    assert "not additive" in text
+
+
+def test_the_report_says_what_is_compared(result):
+    pytest.importorskip("jinja2")
+    from sfit.report._describe import describe
+
+    content = describe(result)
+    assert (
+        "2 of 21 sets improve on the additive predictions from their parts" in content["finding"][2]
+    )
+    assert "X4 and X5 by the largest mean gain" in content["finding"][2]
+    assert {"Interactions", "Not additive"} <= {name for name, _ in content["reading"]}
+    assert not any("not proven interactions" in text for text in content["caveats"])
+    shares = [
+        cell["text"]
+        for table in content["parts"][0]["tables"]
+        for row in table["rows"]
+        for cell in row["cells"]
+        if cell["key"] == "share_nonadditive"
+    ]
+    assert len(shares) == len(result.tests)
+    page = result.to_html()
+    assert "additive prediction from its parts" in page
+    assert "mean gain" in page
+    assert "over its parts" in page
+
+
+def test_a_report_without_interactions(rows):
+    pytest.importorskip("jinja2")
+    from sfit.report._describe import describe
+
+    def additive(rows):
+        return 3 * rows["X1"] + rows["X3"]
+
+    content = describe(run(additive, *rows, beta=0.0))
+    assert (
+        "None of 21 sets improves on the additive prediction from its parts." in content["finding"]
+    )
+    plain = describe(sfit.feature_significance(additive, *rows, max_order=2, exhaustive=True))
+    assert not any("additive" in sentence for sentence in plain["finding"])
+
+
+def test_only_an_interaction(rows):
+    """The sentence about the strongest set does not call its base nothing."""
+    pytest.importorskip("jinja2")
+    from sfit.report._describe import describe
+
+    def product(rows):
+        return 2 * rows["X4"] * rows["X5"]
+
+    X = rows[0]
+    content = describe(run(product, X, product(X), beta=0.0))
+    expected = "compared with the additive prediction from its parts, it lowers the loss on "
+    assert expected in content["finding"][1]
+
+
+def test_shares_as_text():
+    from dataclasses import replace
+
+    from sfit._words import nonadditive
+
+    test = run(sfit.simulate.interactions_mean, *sfit.simulate.interactions(300)).tests[-1]
+    texts = {
+        math.nan: "–",
+        0.0: "0%",
+        0.004: "< 1%",
+        0.09: "9%",
+        1.08: "108%",
+        -0.001: "> −1%",
+        -0.2: "−20%",
+    }
+    for share, text in texts.items():
+        assert nonadditive(replace(test, share_nonadditive=share)) == text
+
+
+def test_the_matrix_of_all_pairs(result):
+    pytest.importorskip("matplotlib")
+    from sfit.plotting import InteractionDisplay
+
+    display = InteractionDisplay.from_result(result)
+    assert display.additive
+    assert len(display.shown) == 21
+    assert display.numbers_[1, 0].get_text() == "0.13\n9%"
+    assert display.numbers_[1, 0].get_fontweight() == "bold"
+    assert display.numbers_[6, 5].get_text() == "0\n–"
+    filled = display.cells_.get_facecolor()[:, 3]
+    strongest = list(display.shown.values())[filled.argmax()]
+    assert strongest.term == ("X4", "X5")
+    importance = result.plot()
+    assert "over the sum of their parts" in importance.axes_[1].get_title(loc="left")
+    assert importance.axes_[1].get_yticklabels()[0].get_text() == "X4, X5"
+
+
+def test_the_correction_needs_no_caveat_if_all_pairs_are_tested(rows):
+    for options, expected in (({}, 0), ({"exhaustive": False}, 1), ({"interaction": None}, 1)):
+        again = run(sfit.simulate.interactions_mean, *rows, correction="holm", **options)
+        assert sum("valid only conditionally" in text for text in again.caveats) == expected
+
+
+def test_the_program(tmp_path):
+    typer_testing = pytest.importorskip("typer.testing")
+    pytest.importorskip("lightgbm")
+    from lightgbm import LGBMRegressor
+
+    from sfit.cli._app import app
+
+    X, y = sfit.simulate.interactions(3000, random_state=0)
+    model = LGBMRegressor(n_estimators=30, verbose=-1, n_jobs=1).fit(X, y)
+    model.booster_.save_model(tmp_path / "model.txt")
+    table = pd.DataFrame(X, columns=model.booster_.feature_name())
+    table.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
+    command = ["test", str(tmp_path / "model.txt"), str(tmp_path / "rows.csv"), "-t", "y"]
+    options = ["--order", "2", "--interaction", "additive", "--exhaustive"]
+    file = tmp_path / "result.json"
+    ended = typer_testing.CliRunner().invoke(app, [*command, *options, "--json", str(file)])
+    assert ended.exit_code == 0, ended.output
+    found = sfit.SFITResult.from_json(file)
+    assert found.settings.interaction == "additive"
+    assert len(sets(found)) == 21
+
+
+# --- what the issue must show ---------------------------------------------------------------------
+
+
+def network(X, y):
+    model = MLPRegressor(hidden_layer_sizes=(64, 32), max_iter=30, random_state=0)
+    return make_pipeline(StandardScaler(), model).fit(X, y)
+
+
+def forest(X, y):
+    return RandomForestRegressor(n_estimators=50, min_samples_leaf=5, random_state=0).fit(X, y)
+
+
+def boosting(X, y):
+    library = pytest.importorskip("lightgbm")
+    return library.LGBMRegressor(n_estimators=300, verbose=-1, n_jobs=1, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("fit", [network, boosting, forest], ids=lambda fit: fit.__name__)
+def test_the_products_of_the_paper_rank_first(fit):
+    """By mean gain over the additive base, among all 21 pairs; docs/interactions.md has figures."""
+    X, y = sfit.simulate.interactions(24_000, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fit(X[:20_000], y[:20_000])
+    found = sets(run(model, X[20_000:], y[20_000:], reference=X[:20_000], beta=(0.01, 0.001)))
+    assert len(found) == 21
+    ranked = sorted(found, key=lambda term: -found[term].gain)
+    assert set(ranked[:2]) == {("X1", "X2"), ("X4", "X5")}

@@ -73,30 +73,53 @@ class Additive:
         The term itself is the last of the predictions. It enters the sum like the others, with a
         coefficient of -1, which leaves the interaction.
         """
-        whole = predictions[-1]
-        link = LINKS[self.scale]
-        constant = all(prediction.is_constant for prediction in predictions)
+        whole, link = predictions[-1], LINKS[self.scale]
+        at = _distinct_rows(predictions)
         additive: Any = 0.0
         low: Any = 0.0
         high: Any = 0.0
         for side, prediction in zip(self.needs(), predictions, strict=True):
             # Link values of distinct predictions, then of rows.
             of_values = link.forward(prediction.values, tolerance)
-            value, least, most = (
-                part if constant else replace(prediction, values=part).by_row()
-                for part in of_values
-            )
-            # -(-1)^(|T| - |S|): given features are in both sets.
-            if (len(self.term | self.given) - len(side.shown)) % 2:
+            value, least, most = (_taken(part, prediction.codes, at) for part in of_values)
+            # -(-1)^(|T| - |S|); given features are in both sets.
+            n_hidden = len(self.term | self.given) - len(side.shown)
+            if n_hidden % 2:
                 additive, low, high = additive + value, low + least, high + most
             else:
-                additive = additive if prediction is whole else additive - value
+                additive = additive - value if n_hidden else additive
                 low, high = low - most, high - least
         same = link.is_zero(low, high)
-        of_whole = whole.values if constant else whole.by_row()
+        of_whole = _taken(whole.values, whole.codes, at)
         values = link.inverse(additive).astype(of_whole.dtype)
         values = np.where(same if values.ndim == 1 else same[:, None], of_whole, values)
-        return replace(whole, values=values, codes=None)
+        return replace(whole, values=values, codes=None if at is None else whole.codes)
+
+
+def _distinct_rows(predictions: Sequence[Any]) -> Array | None:
+    """One row for each distinct prediction of the whole term, if it determines all the others.
+
+    So it does for trees: a cell of the whole term lies in one cell of each part. None: every row.
+    """
+    *parts, whole = predictions
+    if whole.codes is None or 2 * len(whole.values) > whole.n_rows:
+        return None
+    rows = np.zeros(len(whole.values), dtype=np.intp)
+    rows[whole.codes] = np.arange(whole.n_rows)
+    of_rows = rows.take(whole.codes)
+    for part in parts:
+        if part.is_constant:
+            continue
+        if part.codes is None or (part.codes.take(of_rows) != part.codes).any():
+            return None
+    return rows
+
+
+def _taken(values: Array, codes: Array | None, at: Array | None) -> Array:
+    """Values for some rows, or for every row. Without codes there is one per row, or for all."""
+    if codes is None:
+        return values
+    return values.take(codes if at is None else codes.take(at), axis=0)
 
 
 # --- links --------------------------------------------------------------------------------------

@@ -86,13 +86,15 @@ def minority(tests: Sequence[SetTest], given: bool) -> list[str]:
     texts = []
     if helped:
         other = "" if given else " test='permutation' finds such effects."
+        verb = "lowers" if len(helped) == 1 else "lower"
         texts.append(
-            f"{named(helped)} lower the mean loss, but not that of the typical row: a minority of "
+            f"{named(helped)} {verb} the mean loss, but not that of the typical row: a minority of "
             f"the rows gains much.{other}"
         )
     if harmed:
+        verbs = "improves {} but raises" if len(harmed) == 1 else "improve {} but raise"
         texts.append(
-            f"{named(harmed)} improve the typical row but raise the mean loss: a minority of the "
+            f"{named(harmed)} {verbs.format('the typical row')} the mean loss: a minority of the "
             "rows loses much."
         )
     return texts
@@ -202,8 +204,9 @@ def few_clusters(n: int) -> tuple[str, ...]:
     """The sentence about a small number of clusters, if it is small."""
     if n >= FEW_CLUSTERS:
         return ()
+    clusters = "1 cluster is" if n == 1 else f"{n} clusters are"
     return (
-        f"{n} clusters are few: the rows of a cluster count as one unit, so the test misses all "
+        f"{clusters} few: the rows of a cluster count as one unit, so the test misses all "
         f"but strong effects. Use rows from at least {FEW_CLUSTERS} clusters.",
     )
 

@@ -140,7 +140,7 @@ class Evaluation:
         `by_row`: whether losses must have one entry per row.
         """
         of_base = self.predictions.on(tile, [asks[0].base])
-        of_full = self.predictions.on(tile, [ask.full for ask in asks])
+        of_full = self.predictions.on(tile, [ask.full for ask in asks], of_base)
         signed = not self.nonnegative and all(ask.question.contrast.beta == 0 for ask in asks)
         base = Base(self, tile, of_base[asks[0].base], signed)
         strata = partial(self._strata, tile, asks[0].base.side)

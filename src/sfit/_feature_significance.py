@@ -357,7 +357,9 @@ def report(
     """The frozen result of each part of the rows."""
     features, statistic = sample.features, design.statistic
     general = [*sample.caveats, *session.caveats]
-    if request.correction is not None and request.max_order > 1:
+    # All sets over their parts: neither the sets nor their bases depend on what was found.
+    fixed = request.exhaustive and request.interaction is not None
+    if request.correction is not None and request.max_order > 1 and not fixed:
         general.append(
             "which sets are tested at order 2 and above depends on earlier decisions on the same "
             "rows; at these orders the correction is valid only conditionally on those decisions."

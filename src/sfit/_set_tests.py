@@ -163,6 +163,18 @@ RECORDS: dict[str, type[AnySetTest]] = {
 """The record of each test, by the name of its estimate, which no other record has."""
 
 
+def is_additive(test: AnySetTest) -> bool:
+    """Whether a set is compared with the additive prediction from its parts."""
+    return set(test.term) <= set(test.base)
+
+
+def base_names(test: AnySetTest) -> tuple[str, ...]:
+    """What a set is compared with, for readers: names of features, or its parts."""
+    if not is_additive(test):
+        return test.base
+    return ("its parts", *(name for name in test.base if name not in test.term))
+
+
 def sign_tests(tests: Iterable[AnySetTest]) -> list[SetTest]:
     """The sign tests among some tests: all of a result's tests, or none."""
     return [test for test in tests if isinstance(test, SetTest)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from sfit._set_tests import AnySetTest, GateTest
+from sfit._set_tests import AnySetTest, GateTest, base_names
 from sfit._text import listed, number, p_relation, p_text, printable, stars
 from sfit._words import Words, at_level, guarantee, resolution, words_of
 
@@ -34,13 +34,14 @@ def by_order(result: SFITResult) -> list[list[AnySetTest]]:
 def headline(result: SFITResult, max_names: int = 8) -> str:
     """The finding in one sentence."""
     selected, n_tested = result.selected, len(result.feature_names)
-    one, several = words_of(result).verdict
+    words = words_of(result)
+    one, several = words.verdict
     noun = "feature" if n_tested == 1 else "features"
     if not selected:
         return f"None of {n_tested} {noun} {one}."
     verdict = one if len(selected) == 1 else several
     together = any(test.significant and test.order > 1 for test in result.tests)
-    how = ", alone or in a set" if together else ""
+    how = f", {words.together}" if together else ""
     names = listed(selected, max_names)
     return f"{len(selected)} of {n_tested} {noun} {verdict}{how}: {names}."
 
@@ -57,6 +58,7 @@ def facts(result: SFITResult) -> list[tuple[str, str]]:
         *([("Folds", f"{s.n_folds}, the first only fitted on")] if s.n_folds else []),
         *([] if s.n_clusters is None else [("Clusters", f"{s.n_clusters:,}")]),
         *([] if s.row_order is None else [("Row order", s.row_order)]),
+        *([] if s.interaction is None else [("Bases", f"{s.interaction} from order 2")]),
         ("Loss", printable(s.loss)),
         ("alpha", number(s.alpha) + (f" ({words.kept_level}{level})" if level else "")),
         *([("beta", betas)] if betas else []),
@@ -137,7 +139,7 @@ def cells(test: AnySetTest, words: Words) -> tuple[str, ...]:
     return (
         str(test.order),
         ", ".join(map(printable, test.term)),
-        ", ".join(map(printable, test.base)) or "-",
+        ", ".join(map(printable, base_names(test))) or "-",
         number(test.estimate),
         f"[{number(test.ci_low)}, {number(test.ci_high)}]",
         p_text(test.p_adjusted),

@@ -11,7 +11,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from sfit._binomial import critical_count
-from sfit._set_tests import AnySetTest, MeanSetTest, PermutationSetTest, SetTest
+from sfit._set_tests import AnySetTest, MeanSetTest, PermutationSetTest, SetTest, is_additive
 from sfit._text import fixed, listed, number, p_text, percent, share_text
 
 if TYPE_CHECKING:
@@ -77,12 +77,15 @@ class Words:
     """How near the best of the insignificant sets comes."""
     reading: Callable[[Sequence[SFITResult], str], Pairs]
     """The terms of the report and their meanings, given the coverage of the interval."""
+    together: str = "alone or in a set"
+    """How features were found, if some were found only with others."""
 
 
 def words_of(result: SFITResult) -> Words:
     """The words of the test behind a result."""
     kind = type(result.tests[0]) if result.tests else SetTest
     words = WORDS[kind](result)
+    words = words if result.settings.interaction is None else _of_interactions(words)
     return words if result.settings.n_folds is None else _of_chain(words)
 
 
@@ -137,14 +140,20 @@ def _median(test: SetTest, settings: Settings) -> str:
 
 
 def _sign_strongest(test: SetTest, settings: Settings) -> str:
-    others = " alone"
-    if settings.given:
-        rest = settings.given == ("rest",)
-        others = f" on top of {'all others' if rest else listed(settings.given, 3)}"
     return (
-        f"revealed to the model{others}, it lowers the loss on {test.n_positive:,} of {test.n:,} "
+        f"{_compared(test, settings)}, it lowers the loss on {test.n_positive:,} of {test.n:,} "
         f"{units(settings)}{amounts([test])}, {_median(test, settings)}"
     )
+
+
+def _compared(test: AnySetTest, settings: Settings) -> str:
+    """Over what a set lowers the loss."""
+    if is_additive(test):
+        return "compared with the additive prediction from its parts"
+    if not settings.given:
+        return "revealed to the model alone"
+    rest = settings.given == ("rest",)
+    return f"revealed to the model on top of {'all others' if rest else listed(settings.given, 3)}"
 
 
 def _loco_strongest(test: SetTest, settings: Settings) -> str:
@@ -525,12 +534,8 @@ def _permutation_words(result: SFITResult) -> Words:
 
 
 def _mean_strongest(test: MeanSetTest, settings: Settings) -> str:
-    others = " alone"
-    if settings.given:
-        rest = settings.given == ("rest",)
-        others = f" on top of {'all others' if rest else listed(settings.given, 3)}"
     return (
-        f"revealed to the model{others}, it lowers the mean loss by {number(test.mean)} "
+        f"{_compared(test, settings)}, it lowers the mean loss by {number(test.mean)} "
         f"(asymptotic {percent(settings.coverage)} interval {number(test.ci_low)} to "
         f"{number(test.ci_high)}) and the loss of {test.n_positive:,} of {test.n:,} "
         f"{units(settings)}"
@@ -664,6 +669,64 @@ def _of_chain(words: Words) -> Words:
         ),
         reading=reading,
     )
+
+
+# --- interactions ---------------------------------------------------------------------------------
+
+
+def _of_interactions(words: Words) -> Words:
+    """The words of a test that compares sets with the additive prediction from their parts."""
+
+    def reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
+        additive = (
+            "A set of two or more features is compared with the additive prediction from its "
+            "parts: for a pair, the prediction with one feature revealed, plus that with the "
+            "other, minus that with neither. They are added on the scale of the model's link: "
+            "log-odds or log-probabilities of classes, logarithms of counts, else predictions. A "
+            "significant set improves on the additive prediction from its parts."
+        )
+        share = (
+            "The share of the whole gain of a set, over the features given, that its parts do not "
+            "add up to. It may exceed 100 % if parts alone raise the loss; none is given if the "
+            "whole set does not lower the mean loss."
+        )
+        return [
+            *words.reading(results, coverage),
+            ("Interactions", additive),
+            ("Not additive", share),
+        ]
+
+    in_terminal = replace(
+        NONADDITIVE,
+        title="not additive",
+        text=lambda t: nonadditive(t).replace("–", "-").replace("−", "-"),
+    )
+    return replace(
+        words,
+        sets=(
+            "Significant sets of two or more features improve on the additive prediction from "
+            "their parts, on the scale of the model's link. On another scale, the same model may "
+            "have other interactions."
+        ),
+        reading=reading,
+        brief=(*words.brief, in_terminal),
+        together="alone or in an interaction",
+    )
+
+
+def nonadditive(test: AnySetTest) -> str:
+    """The share of the gain of a set that its parts do not add up to."""
+    share = test.share_nonadditive
+    if isnan(share):
+        return "–"
+    sign, text = "−" if share < 0 else "", share_text(abs(share), decimals=0)
+    return f"{sign}{text}" if text[0].isdigit() or not sign else "> −1%"
+
+
+NONADDITIVE = Column(
+    "share_nonadditive", "Not additive", lambda t: t.share_nonadditive, nonadditive
+)
+"""Of results that compare sets with the additive prediction from their parts."""
 
 
 WORDS: dict[type, Callable[[SFITResult], Words]] = {

@@ -7,7 +7,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import sfit
 from models.walk import assert_same_leaves, assert_sound, assert_view, probes
-from sfit.exceptions import ModelError, SFITWarning
+from sfit.exceptions import DataError, ModelError, SFITWarning
 from sfit.models import as_view
 
 lgb = pytest.importorskip("lightgbm")
@@ -185,6 +185,29 @@ def test_categories_of_a_frame():
     trees = view.structure
     assert set(trees.feature[trees.categorical]) == {0, 5}
     assert_same_leaves(trees, frame.to_numpy(object), model.predict(frame, pred_leaf=True))
+
+
+def test_categories_are_restored_from_the_model_file(tmp_path):
+    """A file holds words and numbers; the model knows which categories they are."""
+    frame = FRAME.assign(k=pd.Categorical(RNG.choice(["p", "q", "r", "s"], size=300)))
+    frame.insert(0, "n", pd.Categorical(RNG.choice([10, 20, 30], size=300)))
+    y = SCORE + 3 * frame["k"].isin(["q", "s"]) - 2 * (frame["n"] == 20)
+    model = lgb.LGBMRegressor(**SMALL, **CATS).fit(frame, y)
+    model.booster_.save_model(tmp_path / "model.txt")
+    loaded = lgb.Booster(model_file=tmp_path / "model.txt")
+    plain = frame.astype({"k": object, "n": int})
+    options = {"reference": "mode", "max_order": 2}
+    expected = sfit.feature_significance(model, frame, y, **options)
+    for fitted in (model, loaded):
+        assert sfit.feature_significance(fitted, plain, y, **options) == expected
+    unseen = plain.assign(k=plain["k"].replace("p", "new"))
+    missing = frame.assign(k=frame["k"].where(frame["k"] != "p"))
+    np.testing.assert_array_equal(
+        as_view(loaded).predict(as_view(loaded).encode(unseen)), model.predict(missing)
+    )
+    wrong = plain.assign(n=plain["n"].astype(str))
+    with pytest.raises(DataError, match=r"column 'n' has none of the categories.*\[10, 20, 30\]"):
+        sfit.feature_significance(loaded, wrong, y)
 
 
 def test_ordered_categories_are_thresholds_on_codes_that_rows_do_not_show():

@@ -7,6 +7,7 @@ labels, `_show` prints.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -41,7 +42,9 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
         return int(code or 0)
     except typer.TyperException as error:
-        return _complain(f"{error.format_message().rstrip('. ')}. See: {_help_command(error)}")
+        message = error.format_message().rstrip(". ")
+        end = "" if message.endswith("?") else "."
+        return _complain(f"{message}{end} See: {_help_command(error)}")
     except BrokenPipeError:
         # The reader has gone (`sfit ... | head`), and Python's last flush would fail as well.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -52,9 +55,31 @@ def run(arguments: list[str]) -> int:
         if debug:
             traceback.print_exc()
         if isinstance(error, SFITError | OSError):
-            return _complain(str(error))
+            return _complain(with_option(str(error), arguments))
         hint = "" if debug else " Add --debug to see where, and please report it."
         return _complain(f"unexpected {type(error).__name__}: {error}.{hint}", 1)
+
+
+OPTIONS = {
+    "n_jobs": "jobs",
+    "max_order": "order",
+    "random_state": "seed",
+    "n_models": "models",
+    "groups": "group",
+}
+"""Options that are called otherwise than the library's argument."""
+
+
+def with_option(message: str, arguments: list[str]) -> str:
+    """A message that begins with an option of the command line, not with the library's argument."""
+    named = re.match(r"(\w+)(?:\['(.*?)'\])?", message)
+    if named is None:
+        return message
+    name, member = named.groups()
+    option = f"--{OPTIONS.get(name, name).replace('_', '-')}"
+    if not any(word == option or word.startswith(f"{option}=") for word in arguments):
+        return message
+    return f"{option}{'' if member is None else f' {member}'}{message[named.end() :]}"
 
 
 def _help_command(error: Exception) -> str:

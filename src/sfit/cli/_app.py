@@ -205,10 +205,12 @@ def run_test(
         model, data, target, classes=classes, loss=loss, trust=trust, allow_pickle=allow_pickle
     )
     from sfit import feature_significance
+    from sfit.cli._data import explained
     from sfit.cli._show import show_result
 
     arguments["reference"] = _inputs.reference(reference)
-    result: Any = feature_significance(view, rows, target, **arguments)
+    with explained(rows, data):
+        result: Any = feature_significance(view, rows, target, **arguments)
     show_result(result)
     if json is not None:
         result.to_json(json)

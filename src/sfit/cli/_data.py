@@ -5,13 +5,15 @@ from __future__ import annotations
 import glob
 import gzip
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from sfit.cli.model_files._formats import MOST_RATIO, MOST_UNPACKED
-from sfit.exceptions import DataError, MissingDependencyError
+from sfit.exceptions import DataError, MissingDependencyError, ModelError, SFITError
 
 KINDS = "CSV (.csv, .csv.gz) or Parquet (a file, a folder or a glob such as 'rows/*.parquet')"
 
@@ -82,6 +84,39 @@ def _csv(source: str, packed: bool) -> pd.DataFrame:
         raise DataError(
             f"{source!r} cannot be read as CSV ({reason}); rows are {KINDS}."
         ) from error
+
+
+@contextmanager
+def explained(rows: Any, source: str) -> Iterator[None]:
+    """Add to an error the cell of text that makes a column of numbers one of text."""
+    try:
+        yield
+    except SFITError as error:
+        # Words in a column surface when it is frozen, or when the model sees it.
+        about = isinstance(error, ModelError) or "reference" in str(error)
+        frame = about and isinstance(rows, pd.DataFrame)
+        cell = _text_among_numbers(rows, source) if frame else ""
+        if not cell:
+            raise
+        raise type(error)(f"{str(error).rstrip(' .')}. {cell}") from error
+
+
+def _text_among_numbers(rows: pd.DataFrame, source: str) -> str:
+    """A sentence about the first column of numbers in which a few cells hold text."""
+    for name in rows.columns:
+        column = rows[name]
+        if column.dtype != object and not pd.api.types.is_string_dtype(column):
+            continue
+        present = column.dropna()
+        words = present[pd.to_numeric(present, errors="coerce").isna()]
+        if 0 < len(words) <= len(present) / 10:
+            more = "" if len(words) == 1 else f" and {len(words) - 1} more cells hold text"
+            return (
+                f"Look at column {name!r} of {source!r}: row {words.index[0]} (counted from 0) "
+                f"holds {words.iloc[0]!r}{more}, while the other {len(present) - len(words):,} "
+                "cells hold numbers. Correct the text, or leave these cells empty."
+            )
+    return ""
 
 
 def _parquet(source: str, files: list[str]) -> pd.DataFrame:

@@ -130,12 +130,14 @@ class Between:
             clusters=tile.first.cluster,
         )
 
-    def _same(self, first: Array, second: Array) -> Array:
+    def _same(self, tile: PairTile, first: Array, second: Array) -> Array:
         """Rows for which both models predict the same, but for rounding."""
         if first.shape != second.shape:
             return np.zeros(len(first), dtype=bool)
         unit = max(self.first.unit, self.second.unit)
-        return same_prediction(first, second, unit, max(self.first.noise, self.second.noise))
+        same = same_prediction(first, second, unit, max(self.first.noise, self.second.noise))
+        # Two models may list the classes in another order: equal probabilities are then of others.
+        return same & (tile.first.y == tile.second.y) if self.first.n_classes else same
 
 
 def _compared(base: Array, full: Array, same: Array) -> Losses:
@@ -173,7 +175,7 @@ class BetweenModels(Between):
             evaluation.loss(one.y, by_row, one.number, signed=True)
             for (evaluation, one), by_row in zip(both, predicted, strict=True)
         )
-        losses = _compared(base, full, self._same(first, second))
+        losses = _compared(base, full, self._same(tile, first, second))
         for position, ask in enumerate(asks):
             yield self._scored(tile, ask, position, losses)
 
@@ -248,7 +250,7 @@ class BetweenGains(Between):
             same = nowhere
             if position in first and position in second:
                 one, two = first[position], second[position]
-                same = self._same(one.base, two.base) & self._same(one.full, two.full)
+                same = self._same(tile, one.base, two.base) & self._same(tile, one.full, two.full)
             base, full = (
                 of[position].gain if position in of else nothing for of in (second, first)
             )

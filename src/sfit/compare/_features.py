@@ -440,9 +440,10 @@ def decide(
     away = ~np.eye(m, dtype=bool)
     adjusted = np.ones((m, m))
     adjusted[away] = adjust(p_values[away], "holm")
-    larger = adjusted < alpha
+    # At a large alpha both directions can be rejected: only the more certain one is a decision.
+    larger = (adjusted < alpha) & (p_values < p_values.T)
     pairs = tuple(
-        _pair(names, j, k, evidence, median, alpha, p_values, adjusted)
+        _pair(names, j, k, evidence, median, alpha, p_values, adjusted, larger)
         for (j, k), median in zip(combinations(range(m), 2), medians, strict=True)
     )
     means = [one.mean(alpha) for one in evidence]
@@ -473,10 +474,10 @@ def _pair(
     alpha: float,
     p_values: Array,
     adjusted: Array,
+    larger: Array,
 ) -> FeaturePair:
     slots = Slots(evidence[j].slots.sums - evidence[k].slots.sums, evidence[j].slots.counts)
     difference = mean_of(slots, alpha)
-    larger = names[j] if adjusted[j, k] < alpha else names[k] if adjusted[k, j] < alpha else None
     return FeaturePair(
         first=names[j],
         second=names[k],
@@ -487,7 +488,7 @@ def _pair(
         p_second=float(p_values[k, j]),
         p_first_adjusted=float(adjusted[j, k]),
         p_second_adjusted=float(adjusted[k, j]),
-        larger=larger,
+        larger=names[j] if larger[j, k] else names[k] if larger[k, j] else None,
         median=median.statistic,
         median_low=median.ci_low,
         median_high=median.ci_high,

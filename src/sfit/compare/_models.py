@@ -25,6 +25,7 @@ from sfit.compare._between import WHOLE, BetweenGains, BetweenModels
 from sfit.compare._gains import Gains, gains_of, paired_test
 from sfit.compare._request import CompareRequest
 from sfit.compare._samples import blamed, check_models, opened_for_all, prepare_all
+from sfit.exceptions import ArgumentError
 from sfit.sample import Sample
 from sfit.sample._reference import describe_reference
 
@@ -99,7 +100,8 @@ class ModelComparison(Comparison):
     models : tuple of ModelDifference
         One entry per other model: the whole models.
     features : tuple of GainDifference
-        One entry per other model and feature.
+        One entry per other model and feature; a feature that neither of two models has is not
+        compared.
     settings : ComparisonSettings
         The arguments.
     caveats : tuple of str
@@ -172,9 +174,11 @@ class ModelComparison(Comparison):
             gained = [gain.feature for gain in more if max(gain.gain_first, gain.gain_second) > 0]
             lost = [gain.feature for gain in more if gain.feature not in gained]
             if gained:
-                sentences.append(f"{printable(name)} gains more from {listed(gained)}.")
+                gains = f"{printable(name)} gains more from {listed(gained)}"
+                sentences.append(f"{gains} than {printable(other)} does.")
             if lost:
-                sentences.append(f"{printable(other)} loses more by {listed(lost)}.")
+                loses = f"{printable(other)} loses more by {listed(lost)}"
+                sentences.append(f"{loses} than {printable(name)} does.")
         if not any(gain.significant for gain in of_pair):
             sentences.append("No feature gains significantly more in one of them.")
         return sentences
@@ -188,9 +192,10 @@ class ModelComparison(Comparison):
             Tables of text.
         """
         head = ("Model", "Loss", "Loss of the first", "Difference", "Low", "High", "p")
+        units = self.settings.units
         whole = Grid(
             f"Mean loss, compared with {self.names[0]}",
-            (*head, "Median", "p (sign)", "Better rows", "Worse rows"),
+            (*head, "Median", "p (sign)", f"Better {units}", f"Worse {units}"),
             tuple(
                 (
                     one.second,
@@ -286,11 +291,13 @@ class ModelComparison(Comparison):
     def check(self) -> None:
         """Raise ValueError if the fields of a stored result contradict each other."""
         others = [one.second for one in self.models]
-        names = {one.feature for one in self.features}
-        if [*self.names[:1], *others] != list(self.names) or not others:
+        if [*self.names[:1], *others] != list(self.names) or len(set(self.names)) < 2:
             raise ValueError("names and models do not belong together")
-        if len(self.features) != len(names) * len(others):
+        pairs = {(one.second, one.feature) for one in self.features}
+        if len(pairs) < len(self.features) or not {name for name, _ in pairs} <= set(others):
             raise ValueError("features do not belong to these models")
+        if any(one.first != self.names[0] for one in (*self.models, *self.features)):
+            raise ValueError("not all models are compared with the first")
 
     def displays(self) -> list[Any]:
         """One picture for each model that is compared with the first.
@@ -446,6 +453,7 @@ def compare_models(
     samples = prepare_all(models, X, y, request, seed)
     names = tuple(dict.fromkeys(chain(*(one.features.names for one in samples.values()))))
     gains = gains_of(request, names)
+    asked = asked_of(gains, names, samples)
     identity = request.identity() | {
         "comparison": "models",
         "models": list(models),
@@ -474,7 +482,7 @@ def compare_models(
             )
             of_features += measure(
                 between_gains(champion, evaluation, names),
-                [Question(gains.of(j), 0, len(rows)) for j in gains.compared],
+                [Question(gains.of(j), 0, len(rows)) for j in asked[name]],
                 f"gains, {label}",
                 statistic=statistic,
                 session=session,
@@ -486,22 +494,39 @@ def compare_models(
     return ModelComparison(
         names=tuple(models),
         models=model_differences(test, whole, tuple(models)),
-        features=gain_differences(test, of_features, tuple(models), gains, names, samples),
-        settings=_settings(request, samples[first], gains, names, seed, size),
+        features=gain_differences(test, of_features, asked, names, samples),
+        settings=_settings(request, samples, gains, names, seed, size),
         caveats=(*_caveats(samples, evaluations), *few),
         run=session.run(),
     )
 
 
+def asked_of(
+    gains: Gains, names: Sequence[str], samples: Mapping[str, Sample]
+) -> dict[str, list[int]]:
+    """The features to compare with those of the first model: all that one of the two has."""
+    [(first, champion), *others] = samples.items()
+    asked = {}
+    for name, sample in others:
+        present = {*champion.features.names, *sample.features.names}
+        asked[name] = [j for j in gains.compared if names[j] in present]
+        if not asked[name]:
+            raise ArgumentError(
+                f"given names every feature of {first!r} and {name!r}: none is left to compare."
+            )
+    return asked
+
+
 def _settings(
     request: CompareRequest,
-    sample: Sample,
+    samples: Mapping[str, Sample],
     gains: Gains,
     names: Sequence[str],
     seed: int,
     size: int,
 ) -> ComparisonSettings:
     given = ("rest",) if gains.rest else tuple(names[j] for j in sorted(gains.given))
+    sample = next(iter(samples.values()))
     return ComparisonSettings(
         n_rows=len(sample.rows),
         n_clusters=sample.rows.n_clusters or None,
@@ -509,12 +534,18 @@ def _settings(
         alpha=request.alpha,
         correction=request.correction,
         reference=describe_reference(sample.asked["reference"]),
-        reference_origin=sample.features.origin,
+        reference_origin=_origin(samples),
         given=given,
-        always_on=sample.always_on,
+        always_on=tuple(dict.fromkeys(chain(*(one.always_on for one in samples.values())))),
         seed=seed,
         n_draws=size,
     )
+
+
+def _origin(samples: Mapping[str, Sample]) -> str:
+    """Where reference values come from: the rows under test, if one model takes some from these."""
+    origins = [one.features.origin for one in samples.values()]
+    return "test rows" if "test rows" in origins else origins[0]
 
 
 def _caveats(
@@ -585,17 +616,17 @@ def model_differences(
 def gain_differences(
     test: Decision,
     evidence: Sequence[MeanEvidence],
-    models: Sequence[str],
-    gains: Gains,
+    asked: Mapping[str, Sequence[int]],
     names: Sequence[str],
     samples: Mapping[str, Sample],
 ) -> tuple[GainDifference, ...]:
-    """The records of the features."""
-    asked = [(name, names[j]) for name in models[1:] for j in gains.compared]
-    records = zip(asked, evidence, test.decided(evidence), strict=True)
+    """The records of the features; `asked` are those of each model."""
+    first = next(iter(samples))
+    about = [(name, names[j]) for name, some in asked.items() for j in some]
+    records = zip(about, evidence, test.decided(evidence), strict=True)
     return tuple(
         GainDifference(
-            first=models[0],
+            first=first,
             second=name,
             **fields,
             feature=feature,
@@ -603,7 +634,7 @@ def gain_differences(
             gain_first=one.effects.loss_full,
             gain_second=one.effects.loss_base,
             missing_in=next(
-                (one for one in (models[0], name) if feature not in samples[one].features.names),
+                (one for one in (first, name) if feature not in samples[one].features.names),
                 None,
             ),
         )

@@ -7,30 +7,36 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from sfit._arguments import is_iterable
+from sfit._arguments import is_iterable, shown
 from sfit._checkpoint import Checkpoint
-from sfit._features import positions_of
+from sfit._features import positions_of, shorten
 from sfit._probe import confirm
 from sfit._resume import opened
 from sfit.compare._request import CompareRequest
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import ModelView, as_view
 from sfit.models._fingerprint import Unseen
-from sfit.rows import hash_table
+from sfit.rows import column_names, hash_table
 from sfit.sample import Sample, open_rows, prepare
 from sfit.sample._columns import asides, column_or_vector, used_columns
+from sfit.sample._reference import has_no_names
+
+EXAMPLE = "names to fitted models, such as {'champion': a, 'challenger': b}"
 
 
 def check_models(models: Any) -> dict[str, Any]:
     """At least two models with names."""
-    if not isinstance(models, Mapping) or not all(isinstance(name, str) for name in models):
+    if not isinstance(models, Mapping):
+        raise ArgumentError(f"models must map {EXAMPLE}; got {type(models).__name__}.")
+    others = [name for name in models if not isinstance(name, str)]
+    if others:
         raise ArgumentError(
-            "models must map names to fitted models, such as {'champion': a, 'challenger': b}; "
-            f"got {type(models).__name__}."
+            f"models must map {EXAMPLE}; got the name {shown(others[0])}, which is no string."
         )
     if len(models) < 2:
         raise ArgumentError(f"models must hold at least two models; got {len(models)}.")
@@ -40,13 +46,18 @@ def check_models(models: Any) -> dict[str, Any]:
 def check_features(features: Any, models: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of each model: one list for all, or one per model."""
     if not isinstance(features, Mapping):
-        return dict.fromkeys(models, features)
+        # Every model reads the list.
+        return dict.fromkeys(models, list(features) if isinstance(features, Iterator) else features)
     unknown = [name for name in features if name not in models]
     if unknown:
         raise ArgumentError(
             f"features names {unknown[0]!r}, which is not one of the models: {list(models)!r}."
         )
-    return {name: features.get(name) for name in models}
+    listed = {
+        name: list(columns) if isinstance(columns, Iterator) else columns
+        for name, columns in features.items()
+    }
+    return {name: listed.get(name) for name in models}
 
 
 def prepare_all(
@@ -55,11 +66,13 @@ def prepare_all(
     """The sample of each model; errors name the model."""
     features = check_features(request.features, models)
     views = {name: blamed(name, as_view, model, request.loss) for name, model in models.items()}
-    labels = {
-        name: blamed(name, labels_of, view, X, y, features[name], request.clusters)
+    _check_alike(views)
+    used = {
+        name: blamed(name, columns_of, view, X, y, features[name], request.clusters)
         for name, view in views.items()
     }
-    subject = Columns.named_by(request, tuple(dict.fromkeys(chain(*labels.values()))))
+    check_names(used)
+    subject = Columns.named_by(request, list(used.values()))
     samples = {
         name: blamed(
             name,
@@ -71,19 +84,42 @@ def prepare_all(
             seed=seed,
             loss=request.loss,
             features=features[name],
-            **subject.of(labels[name]),
+            **subject.of(used[name].labels),
         )
         for name, view in views.items()
     }
-    _check_alike(samples)
     return samples
 
 
-def labels_of(view: ModelView, X: Any, y: Any, features: Any, clusters: Any) -> list[str]:
+class Used(NamedTuple):
+    """The columns that a model uses, in its order."""
+
+    labels: Sequence[str]
+    numbers: Sequence[int]
+    """Their numbers in X; empty if X has column names."""
+
+
+def columns_of(view: ModelView, X: Any, y: Any, features: Any, clusters: Any) -> Used:
     """The columns that a model uses."""
     _, table = open_rows(X, y, None, clusters)
     _, target = column_or_vector(y, table, "y") if isinstance(y, str) else (None, None)
-    return used_columns(view, table, features, asides(target, None, clusters, table))[0]
+    not_features = asides(target, None, clusters, table)
+    labels, positions = used_columns(view, table, features, not_features)
+    return Used(labels, positions if column_names(table) is None else ())
+
+
+def check_names(used: Mapping[str, Used]) -> None:
+    """Refuse columns without names that two models call differently."""
+    seen: dict[int, tuple[str, str]] = {}
+    for model, (labels, numbers) in used.items():
+        for number, label in zip(numbers, labels, strict=False):
+            other, first = seen.setdefault(number, (label, model))
+            if other != label:
+                raise DataError(
+                    f"X has no column names, and the models call its columns differently: column "
+                    f"{number} is {other!r} in {first!r} and {label!r} in {model!r}. Pass X as a "
+                    "data frame with column names."
+                )
 
 
 @dataclass(frozen=True)
@@ -93,16 +129,27 @@ class Columns:
     groups: Any
     reference: Any
     always_on: Any
-    union: Sequence[str]
+    union: Used
     """The columns of all models."""
 
     @classmethod
-    def named_by(cls, request: CompareRequest, union: Sequence[str]) -> Columns:
+    def named_by(cls, request: CompareRequest, used: Sequence[Used]) -> Columns:
         """The arguments of a request, in lists that can be read once per model."""
-        groups = request.groups
+        groups, reference = request.groups, request.reference
         if isinstance(groups, Mapping):
             groups = {name: _as_list(columns) for name, columns in groups.items()}
-        return cls(groups, request.reference, _as_list(request.always_on), union)
+        labels = list(dict.fromkeys(chain(*(one.labels for one in used))))
+        numbers = list(dict.fromkeys(chain(*(one.numbers for one in used))))
+        if any(one.labels != used[0].labels for one in used):
+            if has_no_names(reference, labels):
+                raise ArgumentError(
+                    "reference has values without names, but the models use different columns, or "
+                    "the same in another order: pass a mapping, a Series or a frame with the names "
+                    f"of all columns, {shorten(labels)}."
+                )
+            if isinstance(reference, pd.Series):
+                reference = dict(zip(map(str, reference.index), reference, strict=True))
+        return cls(groups, reference, _as_list(request.always_on), Used(labels, numbers))
 
     def of(self, labels: Sequence[str]) -> dict[str, Any]:
         """The arguments for a model with these columns."""
@@ -122,10 +169,9 @@ class Columns:
 
     def _kept(self, columns: Any, present: set[str], argument: str) -> list[Any]:
         """The named columns that a model has; refuse names that no model has."""
-        numbers = range(len(self.union))
-        positions = positions_of(columns, self.union, argument, numbers)
+        positions = positions_of(columns, self.union.labels, argument, self.union.numbers)
         pairs = zip(columns, positions, strict=True)
-        return [column for column, position in pairs if self.union[position] in present]
+        return [column for column, position in pairs if self.union.labels[position] in present]
 
 
 def _as_list(columns: Any) -> Any:
@@ -143,14 +189,14 @@ def blamed(name: str, call: Callable[..., Any], *arguments: Any, **options: Any)
         raise type(error)(f"model {name!r}: {error}") from error
 
 
-def _check_alike(samples: Mapping[str, Sample]) -> None:
+def _check_alike(views: Mapping[str, ModelView]) -> None:
     """Refuse models that predict different things."""
-    [(first, one), *others] = samples.items()
-    for name, sample in others:
-        if sample.view.task != one.view.task:
+    [(first, one), *others] = views.items()
+    for name, view in others:
+        if view.task != one.task:
             raise ModelError(
-                f"models cannot be compared: {first!r} is a {one.view.task} model, and {name!r} a "
-                f"{sample.view.task} model. Their losses measure different things."
+                f"models cannot be compared: {first!r} is a {one.task} model, and {name!r} a "
+                f"{view.task} model. Their losses measure different things."
             )
 
 

@@ -14,9 +14,10 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
 from sfit._array import Array
-from sfit.exceptions import ModelError
+from sfit.exceptions import DataError, ModelError
 from sfit.models._fingerprint import Unseen, fingerprint_of, functions_in
 from sfit.models._view import ModelView, Trees, by_class
+from sfit.rows import as_table, is_frame
 
 _BINARY = {"binary"}
 _MULTICLASS = {"multiclass", "multiclassova"}
@@ -47,7 +48,7 @@ class LightGBMView(ModelView):
 
     def encode(self, X: Any) -> Any:
         """An array, or the frame with its categories if the model was fitted on categories."""
-        rows = super().encode(X)
+        rows = super().encode(self._with_categories(X))
         if isinstance(rows, pd.DataFrame) and not self.booster.pandas_categorical:
             return rows.astype(np.float64).to_numpy()
         return rows
@@ -66,6 +67,24 @@ class LightGBMView(ModelView):
         interface = type(self.model), functions_in(self.model), self._parameters(), self.classes
         booster = type(self.booster), functions_in(self.booster)
         return fingerprint_of(self.booster.model_to_string(), self.task, interface, booster)
+
+    def _with_categories(self, X: Any) -> Any:
+        """A frame whose columns have the categories of training.
+
+        Files such as CSV hold words or numbers instead, which the model would refuse or mistake for
+        codes. The model stores the categories, but not their columns, so this needs one list of
+        categories for each categorical column.
+        """
+        table, stored = as_table(X), self.booster.pandas_categorical or ()
+        if not is_frame(table) or len(stored) != len(self.categorical):
+            return X
+        frame = table.to_pandas()
+        plain = {
+            frame.columns[position]: categories
+            for position, categories in zip(sorted(self.categorical), stored, strict=True)
+            if not isinstance(frame.dtypes.iloc[position], pd.CategoricalDtype)
+        }
+        return frame.assign(**{name: _category(frame[name], plain[name]) for name in plain})
 
     def _parameters(self) -> dict[str, Any]:
         """The parameters of an estimator except the number of threads; a booster has none."""
@@ -128,6 +147,20 @@ def view(model: Any, loss: Any) -> ModelView | None:
             "sfit.models.function_model(..., task='classification')."
         )
     return replace(view, task="classification", classes=classes, remedy=remedy)
+
+
+def _category(column: pd.Series[Any], categories: list[Any]) -> pd.Series[Any]:
+    """A column with the categories of training; a value that is none of them is missing."""
+    known = column.where(column.isin(categories))
+    found = known.astype(pd.CategoricalDtype(categories))
+    if found.isna().all() and not column.isna().all():
+        values = column.dropna().unique()[:5].tolist()
+        raise DataError(
+            f"X: column {column.name!r} has none of the categories that the model was trained on: "
+            f"it holds {values!r}, the model knows {categories[:5]!r}. Use the values of the "
+            "training data, with the same type."
+        )
+    return found
 
 
 def _booster(model: Any) -> Any:

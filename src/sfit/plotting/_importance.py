@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfit._arguments import check_whole
+from sfit._set_tests import base_names
 from sfit._summary import by_order
 from sfit._words import words_of
 from sfit.plotting._style import (
@@ -148,9 +149,11 @@ def _boxes(rows: Sequence[int]) -> list[tuple[float, float, float, float]]:
 
 def _shared_base(tests: Sequence[AnySetTest]) -> str | None:
     """The common base of all sets of an order, in words; None if the bases differ."""
-    bases = {test.base for test in tests}
+    bases = {base_names(test) for test in tests}
     if bases == {()}:
         return "alone"
+    if bases == {("its parts",)}:
+        return "over the sum of their parts"
     if len(bases) == 1:
         [base] = bases
         return f"over {short_set(base[:3], 2)}" + (" …" if len(base) > 3 else "")
@@ -170,7 +173,7 @@ def _title(tests: Sequence[AnySetTest], shared: str | None) -> str:
 
 def _label(test: AnySetTest, with_base: bool) -> str:
     """Names of a set; with its base: the added features, a bar, the base."""
-    base = [name for name in test.term if name in test.base] if with_base else []
+    base = [name for name in test.term if name in base_names(test)] if with_base else []
     added = [name for name in test.term if name not in base]
     return short_set(added, len(test.term)) + (
         f" | {short_set(base, len(test.term))}" if base else ""

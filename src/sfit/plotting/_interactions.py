@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from sfit._arguments import check_whole
 from sfit._inside import inside_scores
-from sfit._words import words_of
+from sfit._set_tests import is_additive
+from sfit._words import nonadditive, words_of
 from sfit.exceptions import ArgumentError
 from sfit.plotting._style import (
     BLUE,
@@ -35,6 +36,10 @@ MOST_FEATURES = 12
 class InteractionDisplay:
     """The pairs tested, as a matrix: the estimate of each, significant ones filled and bold.
 
+    With ``interaction="additive"`` each cell shows the mean gain of the pair over the additive
+    prediction from its parts and, below it, which share of the gain of the pair that is. Use
+    ``exhaustive=True`` for all pairs.
+
     If the model is given and sfit can read its structure, a second matrix shows its interaction
     scores: ``|W|^T |W|`` of a network's first layer, or shared paths of trees.
 
@@ -45,7 +50,7 @@ class InteractionDisplay:
     scores : array of shape (features, features), optional
         Interaction score of each pair in the model, in the order of ``result.feature_names``.
     max_features : int, default=12
-        Number of features to draw: those of significant pairs first, then by estimate.
+        Number of features to draw: those of significant pairs first, then by what is drawn.
 
     Attributes
     ----------
@@ -59,6 +64,8 @@ class InteractionDisplay:
         The axes of the pairs and, if there are scores, of the scores.
     cells_, scores_ : collections of patches
         One patch per pair; `scores_` is None without scores.
+    additive : bool
+        Whether pairs are compared with the additive prediction from their parts.
     numbers_ : dict
         The text drawn in each cell, by (row, column).
 
@@ -88,9 +95,10 @@ class InteractionDisplay:
         pairs = [test for test in result.tests if len(test.term) == 2]
         if not pairs:
             raise ArgumentError("this result has no pairs: test with max_order=2.")
+        self.additive = all(map(is_additive, pairs))
         names = result.feature_names
         self.scores = None if scores is None else _checked_scores(scores, len(names))
-        chosen = _features_to_draw(pairs, max_features)
+        chosen = _features_to_draw(pairs, max_features, self.value_of)
         self.features = [name for name in names if name in chosen]
         place = {name: position for position, name in enumerate(self.features)}
         self.shown: dict[tuple[int, int], AnySetTest] = {}
@@ -141,11 +149,27 @@ class InteractionDisplay:
             scores = inside_scores(model, result.feature_names, X, y, groups=groups)
         return cls(result, scores, max_features).plot(ax=ax)
 
+    def value_of(self, test: AnySetTest) -> float:
+        """What the cell of a pair shows.
+
+        Parameters
+        ----------
+        test : SetTest
+            The test of the pair.
+
+        Returns
+        -------
+        float
+            The mean gain over the additive prediction, or the estimate of the test.
+        """
+        return test.gain if self.additive else test.estimate
+
     @property
     def size(self) -> tuple[float, float]:
         """Width and height in inches that the cells and the names need."""
         n, names = max(len(self.features), 5), 0.08 * self._longest_label
-        wide, high = names + 0.52 * n, 1.0 + 0.6 * names + 0.36 * n
+        cell = 0.46 if self.additive else 0.36
+        wide, high = names + 0.56 * n, 1.0 + 0.6 * names + cell * n
         return (wide if self.scores is None else 2.15 * wide), high
 
     @property
@@ -181,21 +205,25 @@ class InteractionDisplay:
 
     def _draw_pairs(self, ax: Any) -> None:
         places, tests = list(self.shown), list(self.shown.values())
-        colors = shades([max(t.estimate, 0) if t.significant else 0 for t in tests], BLUE)
+        values = [max(self.value_of(test), 0) if test.significant else 0 for test in tests]
+        colors = shades(values, BLUE)
         grey = shades([0.0], GREY, weakest=0.10)[0]
         colors = np.where([[test.significant] for test in tests], colors, grey)
         self.cells_ = self._cells(ax, places, colors)
         for (row, column), test in self.shown.items():
+            share = f"\n{nonadditive(test)}" if self.additive else ""
             self.numbers_[row, column] = ax.text(
                 column,
                 row,
-                f"{test.estimate:.2g}".replace("-", "−"),
+                f"{self.value_of(test):.2g}".replace("-", "−") + share,
                 ha="center",
                 va="center",
                 fontsize=7.5,
                 fontweight="bold" if test.significant else "normal",
             )
         effect = words_of(self.result).effect
+        if self.additive:
+            effect = "mean gain over the sum of their parts,\nand its share of the gain of the pair"
         ax.set_title(f"Pairs: {effect}", loc="left", fontsize="medium")
 
     def _draw_scores(self, ax: Any) -> Any:
@@ -241,10 +269,12 @@ def _checked_scores(scores: npt.ArrayLike, n_features: int) -> npt.NDArray[np.fl
     return values
 
 
-def _features_to_draw(pairs: Sequence[AnySetTest], max_features: int) -> set[str]:
-    """The members of as many pairs as fit: significant pairs first, then by estimate."""
+def _features_to_draw(
+    pairs: Sequence[AnySetTest], max_features: int, value_of: Callable[[AnySetTest], float]
+) -> set[str]:
+    """The members of as many pairs as fit: significant pairs first, then by their values."""
     chosen: set[str] = set()
-    for test in sorted(pairs, key=lambda test: (not test.significant, -test.estimate)):
+    for test in sorted(pairs, key=lambda test: (not test.significant, -value_of(test))):
         if len(chosen | set(test.term)) <= max_features:
             chosen |= set(test.term)
     return chosen

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sfit._set_tests import base_names
 from sfit._text import number, p_relation, printable, shortened
 from sfit.exceptions import ArgumentError, MissingDependencyError
 
@@ -163,8 +164,9 @@ def draw_intervals(
 
 def sentence(test: AnySetTest, words: Words) -> str:
     """The test of a set in words, for a tooltip."""
-    over = f" over {', '.join(map(short, test.base[:6]))}" if test.base else ""
-    more = f" and {len(test.base) - 6} more" if len(test.base) > 6 else ""
+    base = base_names(test)
+    over = f" over {', '.join(map(short, base[:6]))}" if base else ""
+    more = f" and {len(base) - 6} more" if len(base) > 6 else ""
     verdict = "significant" if test.significant else "not significant"
     return (
         f"{', '.join(map(short, test.term))}{over}{more}\n"

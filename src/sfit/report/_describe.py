@@ -12,10 +12,10 @@ import numpy as np
 from sfit._binomial import critical_count
 from sfit._partitioned import PartitionedResult
 from sfit._result import SFITResult
-from sfit._set_tests import AnySetTest
+from sfit._set_tests import AnySetTest, base_names, is_additive
 from sfit._summary import by_order, contradictions, facts, gate_lines, headline
 from sfit._text import fixed, listed, number, p_text, percent, printable, share_text, stars
-from sfit._words import Column, resolution, words_of
+from sfit._words import NONADDITIVE, Column, nonadditive, resolution, words_of
 
 MOST_ROWS = 600
 """Sets that the tables of a report list; the report counts the others."""
@@ -84,6 +84,27 @@ def _finding(result: SFITResult) -> list[str]:
     return [
         first,
         f"The strongest is {listed(strongest.term)}: {words.strongest(strongest, settings)}.",
+        *_interactions(result),
+    ]
+
+
+def _interactions(result: SFITResult) -> list[str]:
+    """The sentence about sets over their additive base, if there are any."""
+    sets = [test for test in result.tests if is_additive(test)]
+    found = [test for test in sets if test.significant]
+    if not sets:
+        return []
+    if not found:
+        return [f"None of {len(sets):,} sets improves on the additive prediction from its parts."]
+    best = max(found, key=lambda test: test.gain)
+    verb = (
+        "improves on the additive prediction from its"
+        if len(found) == 1
+        else ("improve on the additive predictions from their")
+    )
+    return [
+        f"{len(found):,} of {len(sets):,} sets {verb} parts; {listed(best.term)} by the largest "
+        f"mean gain, {number(best.gain)}, which is {nonadditive(best)} of what the set gains."
     ]
 
 
@@ -201,9 +222,10 @@ def _first_sets(result: SFITResult, most: int) -> tuple[list[AnySetTest], list[A
 
 def _base(test: AnySetTest) -> str:
     """The base of a test; a long base as its number of features."""
-    if len(test.base) > 4:
-        return f"{len(test.base)} others"
-    return ", ".join(map(printable, test.base)) or "nothing"
+    base = base_names(test)
+    if len(base) > 4:
+        return f"{len(base)} others"
+    return ", ".join(map(printable, base)) or "nothing"
 
 
 ORDER = Column("order", "Order", lambda test: test.order, lambda test: str(test.order))
@@ -276,6 +298,7 @@ def _effect_columns(tests: Sequence[AnySetTest]) -> list[Column]:
     decimals = max(
         decimals_for(test.loss_base for test in tests), decimals_for(test.gain for test in tests)
     )
+    share = [NONADDITIVE] if any(map(is_additive, tests)) else []
     return [
         ORDER,
         TERM,
@@ -283,6 +306,7 @@ def _effect_columns(tests: Sequence[AnySetTest]) -> list[Column]:
         _attribute("loss_base", "Mean loss without", lambda v: fixed(v, decimals)),
         _attribute("loss_full", "Mean loss with", lambda v: fixed(v, decimals)),
         _attribute("gain", "Mean gain", lambda v: fixed(v, decimals)),
+        *share,
         _attribute("share_moved", "Rows moved", share_text),
         _attribute("n_better", "Rows better", lambda v: f"{v:,}"),
         _attribute("n_worse", "Rows worse", lambda v: f"{v:,}"),

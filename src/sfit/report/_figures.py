@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 from sfit._partitioned import PartitionedResult
 from sfit._result import SFITResult
 from sfit._set_tests import AnySetTest, sign_tests
-from sfit._words import Words, at_level, words_of
+from sfit._text import number
+from sfit._words import Words, at_level, nonadditive, words_of
 from sfit.compare import Comparison
 from sfit.exceptions import MissingDependencyError
 from sfit.plotting import (
@@ -94,13 +95,13 @@ def parts_side_by_side(result: PartitionedResult, name: str, width: float = WIDT
 def figures_of_comparison(comparison: Comparison, name: str, width: float = WIDTH) -> list[Figure]:
     """The pictures of a comparison; `name` makes their ids unique within a page."""
     pictures = []
-    for number, display in enumerate(comparison.displays(), 1):
+    for place, display in enumerate(comparison.displays(), 1):
         with _canvas(width, display.height) as ax:
             display.plot(ax)
             tips: Tips = {}
             for axes, row, text in display.tooltips():
                 _cover(axes, (0, row - 0.5), 1, axes.get_yaxis_transform(), text, tips)
-            svg = _svg(ax.figure, f"{name}-{number}", tips, display.title)
+            svg = _svg(ax.figure, f"{name}-{place}", tips, display.title)
             pictures.append(Figure(display.title, display.caption, svg))
     return pictures
 
@@ -112,11 +113,16 @@ def _pairs(result: SFITResult, name: str) -> Figure:
         tips: Tips = {}
         for (row, column), test in display.shown.items():
             text = sentence(test, words)
+            if display.additive:
+                text += f"\nmean gain {number(test.gain)}, {nonadditive(test)} of that of the pair"
             _cover(ax, (column - 0.5, row - 0.5), 1, ax.transData, text, tips)
+        effect = words.effect.capitalize()
+        if display.additive:
+            effect = "Mean gain over the additive prediction from its parts, and the share of the "
+            effect += "gain of the pair that this is,"
         return Figure(
-            "Pairs",
-            f"{words.effect.capitalize()} for each pair tested; significant pairs are filled and "
-            "bold.",
+            "Interactions" if display.additive else "Pairs",
+            f"{effect} for each pair tested; significant pairs are filled and bold.",
             _svg(ax.figure, name, tips, "Pairs of features as a matrix"),
         )
 

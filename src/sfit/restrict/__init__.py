@@ -63,20 +63,35 @@ class OnTile:
     functions: Mapping[Computed, Restricted]
     direct: Mapping[Reveal, Prediction]
     tolerance: Rounding
+    memory: Memory
+    evaluated: dict[Computed, Prediction] = field(default_factory=dict)
+    """What functions gave for the parts of a side that is combined from several."""
 
     def __getitem__(self, computed: Computed) -> Prediction:
         """The predictions of a side."""
+        if computed in self.evaluated:
+            return self.evaluated[computed]
         if computed in self.functions:
             return self.functions[computed](self.tile)
-        side, arithmetic = computed
-        parts = [
-            self.functions[Computed(part, arithmetic)](self.tile)
-            if Computed(part, arithmetic) in self.functions
-            else self.direct[part]
-            for part in side.needs()
-        ]
-        prediction: Prediction = side.combine(parts, self.tolerance)
+        needed = computed.side.needs()
+        whole = max((len(part.shown) for part in needed), default=0)
+        parts = [self._part(part, computed.arithmetic, whole) for part in needed]
+        prediction: Prediction = computed.side.combine(parts, self.tolerance)
         return prediction
+
+    def _part(self, part: Reveal, arithmetic: Arithmetic, whole: int) -> Prediction:
+        """A part of a side; one that reveals less than the `whole` serves other sides, too."""
+        computed = Computed(part, arithmetic)
+        if computed not in self.functions:
+            return self.direct[part]
+        if computed not in self.evaluated:
+            held = self.memory.held.get((self.tile.index, computed))
+            if held is None:
+                held = self.functions[computed](self.tile)
+                if len(part.shown) < whole:
+                    self.memory.keep(self.tile, computed, held)
+            self.evaluated[computed] = held
+        return self.evaluated[computed]
 
 
 @dataclass(frozen=True)
@@ -97,12 +112,14 @@ class SidePredictions:
     trusted: dict[tuple[Computed, Computed], bool] = field(default_factory=dict)
     """For each verified contrast, whether its route was close enough to the model."""
 
-    def on(self, tile: Tile, sides: Iterable[Computed]) -> OnTile:
-        """The predictions of some sides for a tile."""
-        direct = predict_directly(
-            self.view, self.features, tile, self._unprepared(sides), self.memory
+    def on(self, tile: Tile, sides: Iterable[Computed], before: OnTile | None = None) -> OnTile:
+        """The predictions of some sides for a tile; those made `before` are not made again."""
+        known, evaluated = ({}, {}) if before is None else (before.direct, before.evaluated)
+        missing = [side for side in self._unprepared(sides) if side not in known]
+        direct = predict_directly(self.view, self.features, tile, missing, self.memory)
+        return OnTile(
+            tile, self.prepared, {**known, **direct}, self.tolerance, self.memory, evaluated
         )
-        return OnTile(tile, self.prepared, direct, self.tolerance)
 
     def one(self, tile: Tile, side: Side) -> Prediction:
         """Predictions of a single side, in the model's arithmetic."""

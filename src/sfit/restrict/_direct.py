@@ -21,7 +21,7 @@ from sfit._contrast import Reveal
 from sfit._features import Features
 from sfit.exceptions import ModelError
 from sfit.models import ModelView
-from sfit.restrict._prediction import Prediction, RunningMean, averaged
+from sfit.restrict._prediction import Computed, Prediction, RunningMean, averaged
 from sfit.rows import (
     Table,
     Tile,
@@ -61,12 +61,15 @@ FEW_ROWS = 64
 
 @dataclass
 class Memory:
-    """Predictions of large sides, stored from one order to the next within the budget."""
+    """Predictions of large sides, stored from one order to the next within the budget.
 
-    held: dict[tuple[int, Reveal], Prediction] = field(default_factory=dict)
+    Those of the model are stored by their side, those of a function by side and arithmetic.
+    """
+
+    held: dict[tuple[int, Reveal | Computed], Prediction] = field(default_factory=dict)
     used: int = 0
 
-    def keep(self, tile: Tile, side: Reveal, prediction: Prediction) -> None:
+    def keep(self, tile: Tile, side: Reveal | Computed, prediction: Prediction) -> None:
         """Store a prediction if it fits; otherwise it is recomputed later, bit-identically."""
         key = tile.index, side
         size = prediction.values.nbytes
