@@ -297,7 +297,7 @@ def beyond_addition(model: Model) -> Paired:
             random_state=seed,
             fast=False,
         )
-        [pair] = [one for one in result.tests if one.order == 2]
+        pair: Any = next(one for one in result.tests if one.order == 2)
         return Answer(pair.p_value, pair.p_sign)
 
     return Paired(differences, asked, "above")
