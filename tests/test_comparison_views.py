@@ -56,6 +56,20 @@ def models():
 
 
 @pytest.fixture(scope="module")
+def months():
+    """The use of X3 grows from month to month."""
+    X, y = sfit.simulate.interactions(3_000, random_state=0)
+    month = np.arange(3_000) // 1_000
+
+    def model(frame):
+        return sfit.simulate.interactions_mean(frame) + 3 * frame["X3"]
+
+    return sfit.compare_parts(
+        model, X, y + 3 * month * X["X3"], by=month, trend=True, random_state=0
+    )
+
+
+@pytest.fixture(scope="module")
 def hostile():
     return hostile_comparisons()
 
@@ -202,10 +216,28 @@ def test_intervals_without_an_end_reach_the_edge(models):
     display.figure_.canvas.draw()
 
 
+@pytest.mark.parametrize("name", ["ranks", "models", "months"])
+def test_tooltips_cover_what_is_drawn(request, name):
+    """One over each row or point, inside its axes, with the numbers of that row."""
+    result = request.getfixturevalue(name)
+    [display] = [one.plot() for one in result.displays()[:1]]
+    tips = display.tooltips()
+    n_drawn = {"ranks": 2 * 7, "models": 2 * 3, "months": 7 * 3}[name]
+    assert len(tips) == n_drawn
+    for tip in tips:
+        low, high = (
+            tip.axes.transAxes.inverted().transform(tip.transform.transform(corner))
+            for corner in (tip.corner, (tip.corner[0] + 1, tip.corner[1] + 1))
+        )
+        middle = (low + high) / 2
+        assert np.all((middle > 0) & (middle < 1))
+        assert "mean gain" in tip.text and "nan" not in tip.text
+
+
 # --- the page ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["ranks", "models"])
+@pytest.mark.parametrize("name", ["ranks", "models", "months"])
 def test_the_page_says_it_all(request, name, tmp_path):
     """Findings, every row of every table, terms, settings, caveats, pictures and the method."""
     result = request.getfixturevalue(name)
@@ -278,9 +310,9 @@ def test_columns_of_text_are_not_numbers():
     ]
 
 
-def test_markdown_has_the_tables(ranks, models):
+def test_markdown_has_the_tables(ranks, models, months):
     """One line per row of each table."""
-    for result in (ranks, models):
+    for result in (ranks, models, months):
         text = result.to_markdown()
         lines = [line for line in text.splitlines() if line.startswith("|")]
         assert len(lines) == sum(len(grid.rows) + 2 for grid in result.grids())
@@ -288,9 +320,9 @@ def test_markdown_has_the_tables(ranks, models):
             assert f"## {grid.title}" in text
 
 
-def test_the_notebook_shows_findings_tables_and_plot(ranks, models):
+def test_the_notebook_shows_findings_tables_and_plot(ranks, models, months):
     """Without a style or script, in the notebook's own colours."""
-    for result in (ranks, models):
+    for result in (ranks, models, months):
         html = result._repr_html_()
         assert html.count("<table>") == len(result.grids())
         assert html.count("<svg ") == len(result.displays())

@@ -52,7 +52,7 @@ MAY_IMPORT = {
         "_sign_test",
         "_statistic",
     ),
-    "_flips": ("_blas",),
+    "_flips": ("_blas", "exceptions"),
     "_mean_test": (
         "exceptions",
         "_arguments",

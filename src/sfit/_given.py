@@ -30,9 +30,9 @@ NAMES = 6
 """Sets that a sentence names; it counts the others."""
 
 REMEDY = (
-    "Use test='sign', which can be asked over any features; give discrete features with at most "
-    f"{MOST_STRATA} combinations of values, or one continuous feature alone; or ask another "
-    "question, without these features."
+    "Use test='sign' or test='mean', which can be asked over any features; give discrete features "
+    f"with at most {MOST_STRATA} combinations of values, or one continuous feature alone; or ask "
+    "another question, without these features."
 )
 
 TOO_MANY = (
@@ -59,8 +59,8 @@ BLOCK_CELLS = 2**27
 
 DEPENDENT = (
     "rows that depend on each other change places as whole clusters, or along time, which moves "
-    "given features with them. Use test='sign', with clusters if need be; or ask another question, "
-    "without these features."
+    "given features with them. Use test='sign' or test='mean', with clusters if need be; or ask "
+    "another question, without these features."
 )
 
 

@@ -49,9 +49,9 @@ REST = (
     "no valid permutation test of one feature given all the others is known without a model of the "
     "features (Shah and Peters 2020: no test of conditional independence is valid for all "
     "continuous distributions), and re-matching rows at random would reject true null hypotheses "
-    "in up to all cases. Use test='sign'; name a few discrete features, such as given=['a', 'b'], "
-    "over which the test is exact; or omit given, to ask whether a feature is related to the "
-    "outcome at all."
+    "in up to all cases. Use test='sign' or test='mean'; name a few discrete features, such as "
+    "given=['a', 'b'], over which the test is exact; or omit given, to ask whether a feature is "
+    "related to the outcome at all."
 )
 """Why the permutation test cannot test a feature given the rest, and what to do instead."""
 
@@ -164,7 +164,7 @@ class PermutationTest:
             if getattr(request, name):
                 raise ArgumentError(
                     f"{name}=True compares a set with its own members, which the permutation test "
-                    "cannot do: omit it, or use test='sign'."
+                    "cannot do: omit it, or use test='sign' or test='mean'."
                 )
 
 

@@ -574,7 +574,7 @@ def _mean_reading(results: Sequence[SFITResult], coverage: str) -> Pairs:
             "they can be.",
         ),
         (
-            "Median and p of the median",
+            "Median and its p",
             f"The median difference, and the sign test of it: whether the loss of more than half "
             f"of the {units(settings)} falls. This is another null hypothesis than that of the "
             "mean. It is not corrected, and it decides nothing here.",
@@ -595,8 +595,8 @@ MEAN = Words(
     ),
     contradiction="the interval is asymptotic, two-sided and not adjusted, the test is one-sided",
     single_point=(
-        "For {names} the loss of every row changes by the same amount, so the interval is a single "
-        "point."
+        "For {names} the loss of every row changes by the same amount, or not at all, so the "
+        "interval is a single point."
     ),
     few_rows=(
         "{n} rows are few: the test misses weaker effects, and the interval is only approximate."
@@ -618,7 +618,7 @@ MEAN = Words(
     full=(
         Column("t", "t", lambda t: t.t, lambda t: fixed(t.t, 2)),
         Column("median", "Median", lambda t: t.median, lambda t: number(t.median)),
-        Column("p_sign", "p of the median", lambda t: t.p_sign, lambda t: p_text(t.p_sign)),
+        Column("p_sign", "Median p", lambda t: t.p_sign, lambda t: p_text(t.p_sign)),
     ),
     evidence=lambda t: f"t = {number(t.t)}",
     strongest=_mean_strongest,

@@ -70,16 +70,19 @@ def content(result):
     "options",
     [
         {"max_order": 2},
+        {"max_order": 2, "interaction": "additive", "exhaustive": True, "given": ["d"]},
         {"by": "part"},
         {"fast": False},
         {"test": "permutation", "by": "part", "random_state": 0},
         {"clusters": "who", "by": "part"},
         {"test": "permutation", "clusters": "who", "by": "part", "random_state": 0},
         {"test": "permutation", "row_order": "time", "random_state": 0},
+        {"test": "mean", "by": "part", "max_order": 2, "random_state": 0},
+        {"test": "mean", "clusters": "who", "random_state": 0},
     ],
     ids=[
-        *("order 2", "by", "the model itself", "permutation"),
-        *("clusters", "clusters permuted", "time"),
+        *("order 2", "additive", "by", "the model itself", "permutation"),
+        *("clusters", "clusters permuted", "time", "means", "means of clusters"),
     ],
 )
 def test_a_cluster_gives_the_bits_of_one_process(client, folder, model, options):

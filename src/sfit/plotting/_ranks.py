@@ -11,12 +11,14 @@ from sfit.plotting._style import (
     GREY,
     ROW_HEIGHT,
     Interval,
+    Tooltip,
     axes_or_new,
     draw_intervals,
     explain,
     inner_axes,
     left_out,
     name_ticks,
+    over_row,
     plain_frame,
     short,
 )
@@ -136,16 +138,18 @@ class RanksDisplay:
             plain_frame(axes)
         return self
 
-    def tooltips(self) -> list[tuple[Any, int, str]]:
+    def tooltips(self) -> list[Tooltip]:
         """The numbers behind each row, after `plot`.
 
         Returns
         -------
-        list of (axes, int, str)
-            Axes, row and text.
+        list of tuple
+            Axes, corner, transform and text.
         """
         return [
-            (axes, row, _sentence(one)) for axes in self.axes_ for row, one in enumerate(self.shown)
+            over_row(axes, row, _sentence(one))
+            for axes in self.axes_
+            for row, one in enumerate(self.shown)
         ]
 
     def _draw_gains(self, ax: Any) -> None:
