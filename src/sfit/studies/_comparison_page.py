@@ -226,8 +226,8 @@ predictions, variances, skewness, sizes. A test of level .05 should reject in 5 
 
 Bars are two binomial standard errors; a number stands beside markers beyond .20. {_verdict(every)}
 
-The exact promise holds at every number of rows. The asymptotic one needs rows, and the more the skewer the differences are: a model that is wrong
-in one row of twenty has 2 or 3 such rows among 50, and no test of a mean can learn much from these. A look at the differences tells: if a few
+The exact promise holds at every number of rows. The asymptotic promise needs more rows the more skewed the differences are: a model that is wrong
+in one row of twenty has 2 or 3 such rows among 50, and no test of a mean can learn much from these. Look at the differences: if a few
 rows hold most of their spread, do not trust a p-value near the level.
 
 Each data set has a known function as its model, squared loss, and reference 0. The library's own tests of sign flips and label permutations
@@ -250,7 +250,7 @@ constant size. Or one model is exactly right in most rows and far off in the oth
 {_sizes(models, (SFIT, SIGN))}
 
 {_verdict(models)} The sign test asks about the median difference, which is another null hypothesis: with skewed differences it rejects in up to
-{worst:.0%} of the data sets, although the mean losses are equal. It is right, because one model does predict more rows better. `compare_models` reports it
+{worst:.0%} of the data sets, although the mean losses are equal. It is right to reject: one model does predict more rows better. `compare_models` reports it
 as `p_sign`, and never decides by it.
 
 ### One feature with equal mean gains in two models
