@@ -186,7 +186,7 @@ MAY_IMPORT = {
     ),
     "_partitioned": ("_document", "_reported", "_result", "_text", "plotting"),
     "_text": (),
-    "_words": ("_binomial", "_result", "_set_tests", "_text"),
+    "_words": ("_binomial", "_result", "_set_tests", "_text", "_words"),
     "_summary": ("_result", "_set_tests", "_text", "_words"),
     "_reported": ("_document", "report"),
     "_inside": ("exceptions", "_features", "_partners", "models", "sample"),
