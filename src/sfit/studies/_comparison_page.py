@@ -149,7 +149,7 @@ def _power_figure(result: Result) -> Any:
             ax.spines[side].set_visible(False)
     for ax in axes[::3]:
         ax.set_ylabel("share of data sets that reject")
-    axes[3].legend(fontsize=8, frameon=False, loc="lower right")
+    axes[4].legend(fontsize=8, frameon=False, loc="upper left")
     return figure
 
 
