@@ -128,16 +128,10 @@ def pictures(model: Any, result: sfit.SFITResult, by_class: sfit.PartitionedResu
     assert_type(DeltaDisplay.from_model(model, X, y, "X1"), DeltaDisplay)
 
 
-def comparisons(model: Any) -> None:
-    X, y = sfit.simulate.interactions(100)
-    models = sfit.compare_models({"champion": model, "challenger": model}, X, y)
-    assert_type(models, sfit.ModelComparison)
-    assert_type(models.to_html(), str)
-    assert_type(ModelsDisplay.from_result(models, model="challenger"), ModelsDisplay)
-    ranks = sfit.compare_features(model, X, y)
-    assert_type(ranks, sfit.FeatureComparison)
+def pictures_of_comparisons(two: sfit.ModelComparison, ranks: sfit.FeatureComparison) -> None:
+    assert_type(two.to_html(), str)
+    assert_type(ModelsDisplay.from_result(two, model="challenger"), ModelsDisplay)
     assert_type(RanksDisplay.from_result(ranks), RanksDisplay)
-    assert_type(sfit.compare_parts(model, X, y, by="part"), sfit.PartComparison)
 
 
 def faults() -> None:
