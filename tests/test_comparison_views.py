@@ -107,8 +107,7 @@ def test_gains_and_ranks_are_drawn_in_the_same_rows(ranks):
     assert labels(gains.yaxis) == [one.feature for one in ranks.features]
     assert gains.get_ylim() == places.get_ylim()
     assert gains.get_ylim()[0] > gains.get_ylim()[1]
-    ticks = [tick for tick in places.get_xticks() if 1 <= tick <= 7]
-    assert ticks and all(tick == int(tick) for tick in ticks)
+    assert list(places.get_xticks()) == list(range(1, 8))
 
 
 def test_many_features_show_the_top_and_count_the_rest(ranks):
@@ -127,7 +126,7 @@ def test_a_single_feature_has_a_certain_rank(ranks):
     """One row, one tick."""
     one = replace(ranks.features[0], rank=1, rank_low=1, rank_high=1)
     display = replace(ranks, features=(one,), pairs=()).plot()
-    assert [tick for tick in display.axes_[1].get_xticks() if 0.4 < tick < 1.6] == [1.0]
+    assert list(display.axes_[1].get_xticks()) == [1]
     display.figure_.canvas.draw()
 
 

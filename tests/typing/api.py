@@ -10,7 +10,14 @@ import numpy.typing as npt
 import pandas as pd
 
 import sfit
-from sfit.plotting import DeltaDisplay, ImportanceDisplay, InteractionDisplay, PartsDisplay
+from sfit.plotting import (
+    DeltaDisplay,
+    ImportanceDisplay,
+    InteractionDisplay,
+    ModelsDisplay,
+    PartsDisplay,
+    RanksDisplay,
+)
 
 
 def first_test(model: Any, X: pd.DataFrame, y: npt.NDArray[np.float64]) -> list[str]:
@@ -119,6 +126,18 @@ def pictures(model: Any, result: sfit.SFITResult, by_class: sfit.PartitionedResu
     assert_type(InteractionDisplay.from_result(result, model=model), InteractionDisplay)
     assert_type(PartsDisplay.from_result(by_class), PartsDisplay)
     assert_type(DeltaDisplay.from_model(model, X, y, "X1"), DeltaDisplay)
+
+
+def comparisons(model: Any) -> None:
+    X, y = sfit.simulate.interactions(100)
+    models = sfit.compare_models({"champion": model, "challenger": model}, X, y)
+    assert_type(models, sfit.ModelComparison)
+    assert_type(models.to_html(), str)
+    assert_type(ModelsDisplay.from_result(models, model="challenger"), ModelsDisplay)
+    ranks = sfit.compare_features(model, X, y)
+    assert_type(ranks, sfit.FeatureComparison)
+    assert_type(RanksDisplay.from_result(ranks), RanksDisplay)
+    assert_type(sfit.compare_parts(model, X, y, by="part"), sfit.PartComparison)
 
 
 def faults() -> None:
