@@ -149,7 +149,8 @@ def _power_figure(result: Result) -> Any:
             ax.spines[side].set_visible(False)
     for ax in axes[::3]:
         ax.set_ylabel("share of data sets that reject")
-    axes[4].legend(fontsize=8, frameon=False, loc="upper left")
+    lines, names = axes[0].get_legend_handles_labels()
+    figure.legend(lines, names, fontsize=9, frameon=False, loc="outside lower center", ncols=3)
     return figure
 
 
