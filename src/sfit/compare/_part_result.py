@@ -128,6 +128,11 @@ class PartComparison(Comparison):
         "trends": PartTrend,
     }
 
+    METHOD: ClassVar[str] = (
+        "Studentised permutations of the labels of the parts: E. Chung and J. P. Romano, Exact and "
+        "Asymptotically Robust Permutation Tests, The Annals of Statistics 41, 2013."
+    )
+
     by: str
     features: tuple[PartsTest, ...]
     gains: tuple[PartGain, ...]
@@ -349,6 +354,18 @@ class PartComparison(Comparison):
             raise ValueError("features and trends do not belong together")
         if any(one.p_value is None for one in self.gains) != (n_parts == 2):
             raise ValueError("each part has a p-value if and only if there are more than two")
+
+    def displays(self) -> list[Any]:
+        """The gains by part, in one picture.
+
+        Returns
+        -------
+        list of PartGainsDisplay
+            Not drawn yet.
+        """
+        from sfit.plotting import PartGainsDisplay
+
+        return [PartGainsDisplay(self)]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the mean gain of each feature in each part, with its interval.
