@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import sfit
 from sfit.exceptions import ArgumentError, DataError, ModelError
@@ -269,6 +269,23 @@ def test_a_level_that_needs_too_many_flips_is_refused_before_any_work():
     assert not calls
 
 
+@pytest.mark.parametrize("clustered", [False, True])
+def test_the_mean_test_refuses_too_many_flips_before_the_first_tile(clustered):
+    X, y = frame(5_000)
+    clusters = np.arange(5_000) // 50 if clustered else None
+    calls = []
+
+    def counted(rows):
+        calls.append(len(rows))
+        return first_column(rows)
+
+    with pytest.raises(ArgumentError, match="more than 10,000,000"):
+        sfit.feature_significance(
+            counted, X, y, test="mean", alpha=1e-9, clusters=clusters, fast=False
+        )
+    assert max(calls) <= 1_000  # probes only
+
+
 def test_rows_of_a_part_in_a_regular_order_do_not_share_few_slots():
     """A panel of 512 members: the rows of one have four places modulo 2,048."""
     rng = np.random.default_rng(0)
@@ -286,3 +303,28 @@ def test_rows_of_a_part_in_a_regular_order_do_not_share_few_slots():
     [test] = result["one"].tests
     assert test.p_resolution <= 1 / 2000
     assert test.significant
+
+
+def test_an_average_of_probabilities_is_only_nearly_additive_and_the_result_says_so():
+    X, y = frame(300)
+    labels = y > 0
+    model = LogisticRegression().fit(X, labels)
+    options = {"test": "mean", "interaction": "additive", "max_order": 2, "exhaustive": True}
+    average = sfit.Average(X, n_rows=10)
+
+    def warned(model, y, reference):
+        result = sfit.feature_significance(
+            model, X, y, reference=reference, random_state=0, **options
+        )
+        return any("only nearly additive" in text for text in result.caveats)
+
+    assert warned(model, labels, average)
+    assert not warned(model, labels, X)
+    assert not warned(LinearRegression().fit(X, y), y, average)
+
+
+def test_the_program_explains_comparisons(capsys):
+    run = pytest.importorskip("sfit.cli").run
+    assert run(["compare"]) == 0
+    seen = capsys.readouterr()
+    assert "Commands:\n  models" in seen.out and not seen.err

@@ -233,3 +233,14 @@ def named(tests: Sequence[AnySetTest]) -> str:
     if len(names) > NAMES:
         return f"{', '.join(names[:NAMES])} and {len(names) - NAMES} more"
     return ", ".join(names)
+
+
+def averaged_parts(scale: str | None, n_background: int) -> tuple[str, ...]:
+    """The caveat that averaging alone makes weak interactions on a link scale; empty otherwise."""
+    if scale in (None, "identity") or n_background == 1:
+        return ()
+    return (
+        "predictions are averaged before they are put on the link scale of the model, where the "
+        "average of an additive model is only nearly additive: a weak interaction may come from "
+        "averaging. Test it again with features frozen, such as reference='median'.",
+    )

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypedDict, Unpack, cast, overload
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
 from sfit._design import answer_questions, design_of, statistic_of
-from sfit._diagnostics import correlated, unreachable
+from sfit._diagnostics import averaged_parts, correlated, unreachable
 from sfit._given import Conditions, not_tested
 from sfit._mean_test import MeanTest
 from sfit._partitioned import PartitionedResult
@@ -357,6 +357,7 @@ def report(
     """The frozen result of each part of the rows."""
     features, statistic = sample.features, design.statistic
     general = [*sample.caveats, *session.caveats]
+    general += averaged_parts(design.scale, features.reference.shape[0])
     # All sets over their parts: neither the sets nor their bases depend on what was found.
     fixed = request.exhaustive and request.interaction is not None
     if request.correction is not None and request.max_order > 1 and not fixed:

@@ -300,7 +300,8 @@ class MeanStatistic(Flips, SignStatistic):
     by_row: ClassVar[bool] = True
 
     def n_numbers(self, question: Question) -> int:
-        """A tally holds the slots."""
+        """A tally holds the slots; too many flips are refused here, before the first tile."""
+        self.size(question)
         return 2 * SLOTS
 
     def tally(self, scored: Iterable[Scored], focus: Sequence[Focus]) -> dict[int, Any]:
@@ -380,6 +381,11 @@ class ClusterMeans(Flips, ClusterSigns):
     """"symmetric", or "asymptotic" if the reference comes from the rows under test."""
 
     by_row: ClassVar[bool] = True
+
+    def n_numbers(self, question: Question) -> int:
+        """As for all clusters; too many flips are refused here, before the first tile."""
+        self.size(question)
+        return super().n_numbers(question)
 
     def conclude(self, question: Question, seen: Any) -> Any:
         """The evidence of all clusters."""

@@ -35,8 +35,6 @@ from sfit.exceptions import ArgumentError
 
 compare = typer.Typer(
     name="compare",
-    help="Compare two models, the features of a model, or parts of the rows.",
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -55,6 +53,13 @@ HolmByDefault = Annotated[
         show_default=False,
     ),
 ]
+
+
+@compare.callback(invoke_without_command=True)
+def group(context: typer.Context) -> None:
+    """Compare two models, the features of a model, or parts of the rows."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @compare.command(
