@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 import sfit
+from sfit.compare import Comparison
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -36,8 +37,8 @@ def hostile_result() -> sfit.SFITResult:
     return result
 
 
-def hostile_comparisons() -> dict[str, sfit.ModelComparison | sfit.FeatureComparison]:
-    """Comparisons of models and of features with such names."""
+def hostile_comparisons() -> dict[str, Comparison]:
+    """Comparisons of models, features and parts with such names."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(400, len(HOSTILE))), columns=HOSTILE)
     weights = np.linspace(2, 0.1, len(HOSTILE))
@@ -51,4 +52,7 @@ def hostile_comparisons() -> dict[str, sfit.ModelComparison | sfit.FeatureCompar
     return {
         "models": sfit.compare_models(models, X, y, random_state=0),
         "features": sfit.compare_features(models[names[0]], X, y, random_state=0),
+        "months": sfit.compare_parts(
+            models[names[0]], X, y, by=np.resize(HOSTILE, 400), trend=True, random_state=0
+        ),
     }

@@ -672,11 +672,11 @@ def test_a_reader_that_goes_away(folder):
 
 
 def test_help_fits_a_screen():
-    """At 80 columns and 46 lines, with every option of the issue and examples."""
+    """At 80 columns and 48 lines, with every option of the issue and examples."""
     ended = run("test", "--help")
     assert ended.returncode == 0
     lines = ended.stdout.splitlines()
-    assert len(lines) <= 46 and max(map(len, lines)) <= 84
+    assert len(lines) <= 48 and max(map(len, lines)) <= 84
     assert "Examples:" in ended.stdout
     for option in (
         *("target", "loss", "alpha", "beta", "order", "by", "group", "reference", "partners"),

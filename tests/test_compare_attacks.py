@@ -196,3 +196,93 @@ def test_names_of_models_and_their_tasks_are_checked_before_any_work():
     with pytest.raises(ModelError, match="'one' is a regression model"):
         sfit.compare_models({"one": first_column, "two": classes}, "no file", "y")
     assert not calls
+
+
+def test_the_losses_of_clusters_are_means_over_clusters():
+    """Many small clusters prefer one model, most of the rows the other."""
+    sizes = np.repeat([1, 120], [60, 2])
+    clusters = np.repeat(np.arange(62), sizes)
+    X = np.repeat(np.repeat([[1.0], [-1.0]], [60, 2], axis=0), sizes, axis=0)
+    models = {
+        "of clusters": lambda rows: np.where(rows[:, 0] > 0, 1.0, 3.0),
+        "of rows": lambda rows: np.where(rows[:, 0] > 0, 2.0, 1.0),
+    }
+    options = {"reference": 0.0, "random_state": 0}
+    found = sfit.compare_models(models, X, np.zeros(300), clusters=clusters, **options)
+    [whole] = found.models
+    assert whole.better == "of clusters"
+    assert [whole.loss_first, whole.loss_second] == pytest.approx([66 / 62, 122 / 62])
+    assert whole.loss_first - whole.loss_second == pytest.approx(whole.difference)
+    [gain] = found.features
+    assert gain.gain_second - gain.gain_first == pytest.approx(gain.difference)
+    assert "Better clusters" in found.summary()
+    assert "Better rows" not in found.summary()
+    result = sfit.feature_significance(
+        models["of rows"], X, np.zeros(300), clusters=clusters, test="mean", **options
+    )
+    [test] = result.tests
+    assert test.loss_base - test.loss_full == pytest.approx(test.mean)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.filterwarnings("ignore:.*clusters are few")
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_losses_that_cannot_be_added_up_are_refused(clustered):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y, clusters = np.zeros(60), np.arange(60) // 3 if clustered else None
+
+    def huge(rows):
+        return 1.7e308 * (rows[:, 0] > 0)
+
+    options = {"reference": -1.0, "clusters": clusters, "random_state": 0}
+    with pytest.raises(DataError, match="too large to be added up"):
+        sfit.compare_models({"huge": huge, "other": first_column}, X, y, **options)
+    with pytest.raises(DataError, match="too large to be added up"):
+        sfit.compare_features(huge, X, y, **options)
+    with pytest.raises(DataError, match="too large to be added up"):
+        sfit.feature_significance(huge, X, y, test="mean", **options)
+
+
+def test_p_values_are_not_below_their_resolution():
+    X, y = frame(4)
+    for seed in range(20):
+        models = sfit.compare_models(
+            {"one": first_column, "two": second_column}, X, y, reference=0.0, random_state=seed
+        )
+        assert min(one.p_value for one in (*models.models, *models.features)) >= 2 / 16
+        pairs = sfit.compare_features(first_column, X, y, reference=0.0, random_state=seed).pairs
+        assert min(min(one.p_first, one.p_second) for one in pairs) >= 1 / 16
+
+
+def test_a_level_that_needs_too_many_flips_is_refused_before_any_work():
+    X, y = frame(20)
+    calls = []
+
+    def counted(rows):
+        calls.append(len(rows))
+        return first_column(rows)
+
+    with pytest.raises(ArgumentError, match=r"alpha=1e-09 compares .* raise alpha"):
+        sfit.compare_models({"one": counted, "two": first_column}, X, y, alpha=1e-9)
+    with pytest.raises(ArgumentError, match=r"alpha=1e-09 compares .* raise alpha"):
+        sfit.compare_features(counted, X, y, alpha=1e-9)
+    assert not calls
+
+
+def test_rows_of_a_part_in_a_regular_order_do_not_share_few_slots():
+    """A panel of 512 members: the rows of one have four places modulo 2,048."""
+    rng = np.random.default_rng(0)
+    n = 512 * 24
+    X = rng.normal(size=(n, 1))
+    result = sfit.feature_significance(
+        first_column,
+        X,
+        X[:, 0] + 0.1 * rng.normal(size=n),
+        test="mean",
+        by=np.where(np.arange(n) % 512, "others", "one"),
+        reference=0.0,
+        random_state=0,
+    )
+    [test] = result["one"].tests
+    assert test.p_resolution <= 1 / 2000
+    assert test.significant

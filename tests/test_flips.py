@@ -106,7 +106,7 @@ def test_one_unit_has_no_interval_and_equal_ones_a_point():
 
 
 def test_places_decide_the_slot():
-    slots = dealt(np.array([1.0, 2.0, 4.0]), np.array([5, SLOTS + 5, 7]))
+    slots = dealt(np.array([1.0, 2.0, 4.0]), np.array([5, SLOTS + 4, 7]))
     assert slots.sums[5] == 3.0 and slots.counts[5] == 2 and slots.sums[7] == 4.0
     assert isinstance(slots, Slots)
 

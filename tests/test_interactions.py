@@ -9,10 +9,12 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from reference import additive as slow
 from scipy.special import expit, softmax
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
@@ -23,7 +25,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tiles import set_tiles
 
 import sfit
@@ -412,6 +414,41 @@ def test_boosted_stumps_have_no_interaction(library, classes):
     result = run(model.fit(X, y), X, y, beta=0.0, max_order=3)
     assert_nothing_moves(result)
     assert any(test.share_moved > 0 for test in result.tests if test.order == 1)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "the pipeline as a function"])
+def test_frames_with_words_have_no_interaction_in_an_additive_model(kind):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "number": rng.normal(size=400),
+            "count": rng.integers(0, 5, size=400),
+            "word": rng.choice(["x", "y", "z"], size=400),
+        }
+    )
+    y = (frame["number"] + (frame["word"] == "x") + rng.logistic(size=400) > 0).astype(int)
+    words = make_column_transformer((OneHotEncoder(), ["word"]), remainder=StandardScaler())
+    model = make_pipeline(words, LogisticRegression()).fit(frame, y)
+    if kind == "pandas":
+        assert_nothing_moves(run(model, frame, y, beta=0.0, max_order=3))
+        return
+
+    def predict(rows):
+        return model.predict_proba(rows.to_pandas() if kind == "polars" else rows)
+
+    rows = pytest.importorskip("polars").from_pandas(frame) if kind == "polars" else frame
+    function = sfit.models.function_model(predict, task="classification", classes=[0, 1])
+    assert_nothing_moves(run(function, rows, y, beta=0.0, max_order=3))
+
+
+def test_sparse_rows_and_averages_of_a_linear_model():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((500, 5), density=0.3, random_state=0, format="csr")
+    y = X.toarray() @ rng.normal(size=5) + rng.normal(size=500)
+    model = LinearRegression().fit(X, y)
+    assert_nothing_moves(run(model, X, y, beta=0.0, max_order=3))
+    average = sfit.Average(X[:40].toarray())
+    assert_nothing_moves(run(model, X.toarray(), y, beta=0.0, reference=average, random_state=0))
 
 
 def test_a_small_interaction_survives():

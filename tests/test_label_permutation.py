@@ -164,6 +164,8 @@ def test_rows_left_over_keep_their_label():
     rng = np.random.default_rng(3)
     labels = np.repeat([0, 1], [10, 14])
     gains = rng.exponential(size=24) + 0.5 * labels
+    # Without the rows that stay, the parts would have far smaller variances.
+    gains[[9, 22, 23]] = 4.0, -1.0, 5.0
     parts = of_parts(gains, labels, 3)
     assert [len(part.rest) for part in parts] == [1, 2]
     permutations = LabelPermutations(unit_labels(parts), 3, 300, 11)
@@ -209,6 +211,9 @@ def test_features_do_not_change_each_other(monkeypatch):
 def test_equal_gains_speak_for_nothing():
     for gains in (np.zeros(12), np.full(12, 0.1), np.full(12, 1e300)):
         assert (counted(gains, np.repeat([0, 1, 2], 4), 500) == 500).all()
+    rounded = np.repeat([0.1 + 0.2, 0.3], 6)
+    assert rounded[0] != rounded[-1]
+    assert (counted(rounded, np.repeat([0, 1], 6), 500) == 500).all()
 
 
 def test_parts_without_spread_are_as_far_apart_as_can_be():

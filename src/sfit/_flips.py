@@ -23,6 +23,7 @@ from scipy.stats import t
 
 from sfit._array import Array
 from sfit._blas import blas_threads
+from sfit.exceptions import DataError
 
 SLOTS = 2_048
 """Units that are flipped; more rows share slots."""
@@ -65,9 +66,12 @@ class Extreme(NamedTuple):
 
 
 def dealt(differences: Array, places: Array | None = None) -> Slots:
-    """Deal differences to slots in turn, or by their places."""
+    """Deal differences to slots in turn, or by their places.
+
+    Every round begins one slot further: each 512th row would otherwise have four slots in all.
+    """
     n = len(differences)
-    slot = (np.arange(n) if places is None else places) % SLOTS
+    slot = (np.arange(n) if places is None else places + places // SLOTS) % SLOTS
     sums = np.bincount(slot, differences, SLOTS)
     return Slots(sums, np.bincount(slot, minlength=SLOTS))
 
@@ -136,6 +140,7 @@ def flipped(sums: Array, size: int, seed: int) -> Iterator[Array]:
 
 def count_extreme(sums: Array, size: int, seed: int) -> Extreme:
     """Compare the total of each row of `sums` with its flipped totals."""
+    check_finite(sums)
     scaled, tolerance = _scaled(sums)
     observed = None
     counts = np.zeros((3, len(sums)), dtype=np.int64)
@@ -150,6 +155,7 @@ def count_extreme(sums: Array, size: int, seed: int) -> Extreme:
 
 def count_pairs(sums: Array, size: int, seed: int) -> Array:
     """For rows j and k of `sums`, how many flips of their difference are at least as large."""
+    check_finite(sums)
     m = len(sums)
     largest = float(np.abs(sums).max(initial=0.0))
     scaled = sums / largest if largest > 0 else sums
@@ -169,6 +175,18 @@ def count_pairs(sums: Array, size: int, seed: int) -> Array:
             counts[j, others] += np.count_nonzero(apart >= seen - close, axis=0)
             counts[others, j] += np.count_nonzero(apart <= seen + close, axis=0)
     return counts
+
+
+def check_finite(sums: Array) -> None:
+    """Refuse sums beyond the range of floats: no flip would reach NaN, and p would be 0."""
+    with np.errstate(over="ignore"):
+        total = 2 * np.abs(sums).sum()
+    if not np.isfinite(total):
+        raise DataError(
+            "the losses are too large to be added up: their sum exceeds the largest float, "
+            f"{np.finfo(np.float64).max:.2g}. Divide y and the predictions by a large number, or "
+            "use another loss."
+        )
 
 
 def _signs(seed: int, first: int) -> Array:

@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfit._arguments import check_choice, check_flag
-from sfit._binomial import critical_count, p_value, ranks
+from sfit._binomial import critical_count, p_value, ranks, two_sided_p_value
 from sfit._contrast import Contrast, Question, Reveal, Term, delta, relative_improvement
+from sfit._flips import count_extreme, dealt
+from sfit._label_permutation import LabelPermutations
 from sfit._measure import measure
-from sfit._multiplicity import adjust
+from sfit._multiplicity import adjust, n_draws
+from sfit._part_gains import cut
 from sfit._partners import interaction_scores
 from sfit._session import Session
 from sfit._set_tests import sign_tests
@@ -23,18 +26,24 @@ from sfit.sample import prepare
 
 __all__ = [
     "Contrasts",
+    "LabelPermutations",
     "Term",
     "adjust",
     "check_choice",
     "check_flag",
+    "count_extreme",
     "critical_count",
+    "cut",
+    "dealt",
     "delta",
+    "n_draws",
     "p_value",
     "ranks",
     "relative_improvement",
     "sign_tests",
     "single",
     "term_over",
+    "two_sided_p_value",
     "versions",
 ]
 

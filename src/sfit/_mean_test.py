@@ -8,7 +8,8 @@ those of the sign test at beta = 0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import fsum
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from sfit._flips import (
     Extreme,
     Mean,
     Slots,
+    check_finite,
     count_extreme,
     dealt,
     largest_share,
@@ -381,10 +383,16 @@ class ClusterMeans(Flips, ClusterSigns):
 
     def conclude(self, question: Question, seen: Any) -> Any:
         """The evidence of all clusters."""
+        check_finite(np.array([seen.base, seen.full]))
         evidence = super().conclude(question, seen)
         losses = mean_losses(seen)
+        # Means over rows may have another sign than the difference of means over clusters.
+        base, full = (rounded(fsum(side) / len(side)) for side in (losses.base, losses.full))
+        effects = replace(evidence.effects, loss_base=base, loss_full=full)
         slots = dealt(losses.base - losses.full)
-        return MeanEvidence(**vars(evidence), slots=slots, size=self.size(question))
+        return MeanEvidence(
+            **vars(evidence) | {"effects": effects}, slots=slots, size=self.size(question)
+        )
 
     def too_few(self, n: int) -> tuple[str, ...]:
         """Nothing is known before the clusters of a part are counted; see `caveats`."""

@@ -288,7 +288,7 @@ def test_the_policy_stops_what_escaping_would_miss(browser, files, tmp_path, ser
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(
-    "name", ["pairs", "permuted", "parts", "hostile", "nothing", "ranks", "models"]
+    "name", ["pairs", "permuted", "parts", "hostile", "nothing", "ranks", "models", "months"]
 )
 def test_axe_finds_nothing(opened, name, scheme):
     """No accessibility rule of axe-core is broken, in either theme."""
@@ -382,7 +382,7 @@ def test_print_to_pdf(opened, browser):
 
 
 @pytest.mark.parametrize(
-    "name", ["pairs", "permuted", "parts", "hostile", "ranks", "models", "features"]
+    "name", ["pairs", "permuted", "parts", "hostile", "ranks", "models", "features", "months"]
 )
 @pytest.mark.parametrize("width", [360, 1200])
 def test_nothing_overflows(opened, name, width):
@@ -394,7 +394,7 @@ def test_nothing_overflows(opened, name, width):
 
 
 @pytest.mark.parametrize(
-    "name", ["pairs", "permuted", "parts", "hostile", "nothing", "ranks", "models"]
+    "name", ["pairs", "permuted", "parts", "hostile", "nothing", "ranks", "models", "months"]
 )
 @pytest.mark.parametrize("width", [700, 900, 1200])
 def test_verdicts_are_in_sight(opened, name, width):

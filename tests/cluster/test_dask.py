@@ -70,6 +70,7 @@ def content(result):
     "options",
     [
         {"max_order": 2},
+        {"max_order": 2, "interaction": "additive", "exhaustive": True, "given": ["d"]},
         {"by": "part"},
         {"fast": False},
         {"test": "permutation", "by": "part", "random_state": 0},
@@ -80,7 +81,7 @@ def content(result):
         {"test": "mean", "clusters": "who", "random_state": 0},
     ],
     ids=[
-        *("order 2", "by", "the model itself", "permutation"),
+        *("order 2", "additive", "by", "the model itself", "permutation"),
         *("clusters", "clusters permuted", "time", "means", "means of clusters"),
     ],
 )

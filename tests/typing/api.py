@@ -10,7 +10,14 @@ import numpy.typing as npt
 import pandas as pd
 
 import sfit
-from sfit.plotting import DeltaDisplay, ImportanceDisplay, InteractionDisplay, PartsDisplay
+from sfit.plotting import (
+    DeltaDisplay,
+    ImportanceDisplay,
+    InteractionDisplay,
+    ModelsDisplay,
+    PartsDisplay,
+    RanksDisplay,
+)
 
 
 def first_test(model: Any, X: pd.DataFrame, y: npt.NDArray[np.float64]) -> list[str]:
@@ -97,12 +104,34 @@ def refits(estimator: Any) -> sfit.SFITResult:
     return sfit.loco_significance(estimator, X[:1_000], y[:1_000], X[1_000:], y[1_000:])
 
 
+def comparisons(model: Any, other: Any) -> sfit.PartComparison:
+    X, y = sfit.simulate.interactions(100)
+    two = sfit.compare_models({"champion": model, "challenger": other}, X, y, given="rest")
+    assert_type(two, sfit.ModelComparison)
+    assert_type(two.features_table, pd.DataFrame)
+    ranks = sfit.compare_features(model, X, y, clusters=y, alpha=0.1)
+    assert_type(ranks, sfit.FeatureComparison)
+    assert_type(sfit.FeatureComparison.from_json("ranks.json"), sfit.FeatureComparison)
+    test = sfit.MeanTest(n_flips=999)
+    assert_type(
+        sfit.feature_significance(model, X, y, test=test, max_order=2, interaction="additive"),
+        sfit.SFITResult,
+    )
+    return sfit.compare_parts(model, X, y, by=y, trend=True)
+
+
 def pictures(model: Any, result: sfit.SFITResult, by_class: sfit.PartitionedResult) -> None:
     X, y = sfit.simulate.interactions(100)
     assert_type(ImportanceDisplay.from_result(result), ImportanceDisplay)
     assert_type(InteractionDisplay.from_result(result, model=model), InteractionDisplay)
     assert_type(PartsDisplay.from_result(by_class), PartsDisplay)
     assert_type(DeltaDisplay.from_model(model, X, y, "X1"), DeltaDisplay)
+
+
+def pictures_of_comparisons(two: sfit.ModelComparison, ranks: sfit.FeatureComparison) -> None:
+    assert_type(two.to_html(), str)
+    assert_type(ModelsDisplay.from_result(two, model="challenger"), ModelsDisplay)
+    assert_type(RanksDisplay.from_result(ranks), RanksDisplay)
 
 
 def faults() -> None:

@@ -1,7 +1,7 @@
 """The program `sfit`: the library on files, from a terminal.
 
-`_app` has the commands, `model_files` reads models, `_data` reads rows, `_labels` matches class
-labels, `_show` prints.
+`_app` and `_compare` have the commands, `model_files` reads models, `_data` reads rows, `_labels`
+matches class labels, `_show` prints.
 """
 
 from __future__ import annotations

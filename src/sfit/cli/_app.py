@@ -10,8 +10,31 @@ from typing import Annotated, Any
 import typer
 
 from sfit.cli import _inputs
+from sfit.cli._compare import compare
+from sfit.cli._options import (
+    AllowPickle,
+    Alpha,
+    Checkpoint,
+    Classes,
+    Clusters,
+    Correction,
+    DataFile,
+    Debug,
+    Features,
+    Given,
+    Group,
+    Jobs,
+    Json,
+    Loss,
+    ModelFile,
+    Reference,
+    Report,
+    Seed,
+    Target,
+    Trust,
+)
 from sfit.cli._text import say
-from sfit.exceptions import ArgumentError, DataError
+from sfit.exceptions import ArgumentError
 
 app = typer.Typer(
     name="sfit",
@@ -19,49 +42,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-
-# --- arguments and options that commands share --------------------------------------------
-
-ModelFile = Annotated[
-    str, typer.Argument(metavar="MODEL", help=".skops .onnx .json .ubj .txt .cbm .keras")
-]
-DataFile = Annotated[
-    str, typer.Argument(metavar="DATA", help="Held-out rows: .csv .csv.gz .parquet")
-]
-Target = Annotated[str, typer.Option("--target", "-t", metavar="NAME", help="Column to predict.")]
-Features = Annotated[
-    str | None, typer.Option(metavar="A,B", help="Columns of the model [as fitted, else all].")
-]
-Classes = Annotated[
-    str | None, typer.Option(metavar="A,B", help="Labels, if the model file has none.")
-]
-Loss = Annotated[str, typer.Option(metavar="NAME", help="absolute_error, log_loss, brier, ...")]
-Alpha = Annotated[float, typer.Option(metavar="P", help="Level of every test.")]
-Group = Annotated[
-    list[str], typer.Option(metavar="NAME=A,B", help="Columns revealed together; repeat.")
-]
-Reference = Annotated[
-    str,
-    typer.Option(
-        metavar="WHAT",
-        help="mean, median, mode, number, FILE, average:FILE [mean].",
-        show_default=False,
-    ),
-]
-Checkpoint = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Resume from this file if the run is stopped.")
-]
-Jobs = Annotated[int | None, typer.Option(metavar="N", help="Workers; -1: all cores.")]
-Seed = Annotated[
-    int | None, typer.Option(metavar="N", help="Seed of all random draws [drawn, and reported].")
-]
-Trust = Annotated[
-    list[str], typer.Option(metavar="TYPE", help="Load this type from a .skops file; repeat.")
-]
-AllowPickle = Annotated[
-    bool, typer.Option("--allow-pickle", help="Load pickle, joblib and torch files you trust.")
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -98,7 +78,7 @@ def run_test(
         str,
         typer.Option(
             metavar="NAME",
-            help="sign (typical row), permutation (any relation), mean (mean loss) [sign].",
+            help="sign (typical row), permutation (any relation), mean [sign].",
             show_default=False,
         ),
     ] = "sign",
@@ -131,36 +111,24 @@ def run_test(
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Test sets of features already found, too.")
     ] = False,
-    correction: Annotated[
-        str | None, typer.Option(metavar="NAME", help="fdr_by, fdr_bh, holm or bonferroni.")
-    ] = None,
+    correction: Correction = None,
     alpha_by_order: Annotated[
         str | None,
         typer.Option(metavar="A", help="Errors over all orders: auto, or levels, one per order."),
     ] = None,
     reference: Reference = "mean",
     group: Group = [],  # noqa: B006  (typer makes a new list for each call)
-    given: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="Test beyond these features, or beyond the 'rest'."),
-    ] = None,
+    given: Given = None,
     by: Annotated[
         str | None, typer.Option(metavar="NAME", help="One test per value of a column, or 'class'.")
     ] = None,
-    clusters: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Column that names the cluster of dependent rows."),
-    ] = None,
+    clusters: Clusters = None,
     row_order: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Permutation test: time, if rows follow each other."),
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an HTML report.")
-    ] = None,
-    json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the result as JSON.")
-    ] = None,
+    report: Report = None,
+    json: Json = None,
     checkpoint: Checkpoint = None,
     jobs: Jobs = None,
     seed: Seed = None,
@@ -186,14 +154,14 @@ def run_test(
         "correction": correction,
         "alpha_by_order": None if alpha_by_order is None else _inputs.levels(alpha_by_order),
         "groups": _inputs.groups(group),
-        "given": "rest" if given == "rest" else _inputs.names(given) or (),
+        "given": _inputs.given(given),
         "by": by,
         "clusters": clusters,
         "row_order": row_order,
         "interaction": interaction,
         "exhaustive": exhaustive,
         "checkpoint": checkpoint,
-        "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
+        "checkpoint_key": _inputs.checkpoint_key(checkpoint, model),
         "n_jobs": jobs,
         "random_state": seed,
         "progress": sys.stderr.isatty(),
@@ -206,18 +174,16 @@ def run_test(
     )
     from sfit import feature_significance
     from sfit.cli._data import explained
-    from sfit.cli._show import show_result
+    from sfit.cli._show import show_result, write_result
 
     arguments["reference"] = _inputs.reference(reference)
     with explained(rows, data):
         result: Any = feature_significance(view, rows, target, **arguments)
     show_result(result)
-    if json is not None:
-        result.to_json(json)
-        say(f"Wrote {json}.")
-    if report is not None:
-        result.to_html(report)
-        say(f"Wrote {report}.")
+    write_result(result, report, json)
+
+
+app.add_typer(compare)
 
 
 @app.command()
@@ -249,7 +215,7 @@ def beta(
         "max_beta": max_beta,
         "groups": _inputs.groups(group),
         "checkpoint": checkpoint,
-        "checkpoint_key": None if checkpoint is None else _inputs.digest(model),
+        "checkpoint_key": _inputs.checkpoint_key(checkpoint, model),
         "n_jobs": jobs,
         "random_state": seed,
         "progress": sys.stderr.isatty(),
@@ -266,25 +232,16 @@ def beta(
 
 @app.command()
 def report(
-    result: Annotated[Path, typer.Argument(metavar="RESULT", help="JSON written by sfit test.")],
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="JSON written by sfit.")],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The page [beside RESULT, as .html].")
     ] = None,
     debug: Debug = False,
 ) -> None:
     """Turn a stored result into an HTML report."""
-    from sfit._partitioned import PartitionedResult
-    from sfit._result import SFITResult
-
     page = result.with_suffix(".html") if out is None else out
     _inputs.check_writable(page)
-    if not result.is_file():
-        raise DataError(f"there is no file {str(result)!r}.")
-    # The kind of the result stands at the beginning of the file.
-    with result.open("rb") as file:
-        partitioned = b'"PartitionedResult"' in file.read(200)
-    owner: Any = PartitionedResult if partitioned else SFITResult
-    owner.from_json(result).to_html(page)
+    _inputs.stored_result(result).to_html(page)
     say(f"Wrote {page}.")
 
 

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from sfit.exceptions import ArgumentError, ModelError, SFITError
+from sfit.exceptions import ArgumentError, DataError, ModelError, SFITError
 
 AVERAGE = "average:"
 """Begins a reference that averages over rows of a file, instead of freezing at their means."""
@@ -143,10 +143,43 @@ def check_writable(*paths: Path | None) -> None:
             raise ArgumentError(f"{str(path)!r} {what}: name another file to write.")
 
 
-def digest(model: str) -> str | None:
-    """The digest of a model file, which identifies it in a checkpoint."""
-    path = Path(model)
-    return blake2b(path.read_bytes(), digest_size=16).hexdigest() if path.is_file() else None
+def given(text: str | None) -> Sequence[str] | str:
+    """Names of features, or the word "rest"."""
+    return "rest" if text == "rest" else names(text) or ()
+
+
+def correction(text: str) -> str | None:
+    """The name of a correction, or the word "none"."""
+    return None if text == "none" else text
+
+
+def checkpoint_key(checkpoint: Path | None, *models: str) -> str | None:
+    """The digest of the model files, which identifies them in a checkpoint."""
+    paths = [Path(model) for model in models]
+    if checkpoint is None or not all(path.is_file() for path in paths):
+        return None
+    digests = [blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in paths]
+    return " ".join(digests)
+
+
+def stored_result(path: Path) -> Any:
+    """A result of any kind, as `to_json` wrote it."""
+    from sfit import FeatureComparison, ModelComparison, PartComparison, SFITResult
+    from sfit._partitioned import PartitionedResult
+
+    if not path.is_file():
+        raise DataError(f"there is no file {str(path)!r}.")
+    # The kind of the result stands at the beginning of the file.
+    with path.open("rb") as file:
+        head = file.read(200).decode(errors="replace")
+    kinds: tuple[Any, ...] = (
+        PartitionedResult,
+        ModelComparison,
+        FeatureComparison,
+        PartComparison,
+    )
+    found = [kind for kind in kinds if f'"{kind.__name__}"' in head]
+    return (found[0] if found else SFITResult).from_json(path)
 
 
 def load(
@@ -160,24 +193,27 @@ def load(
     allow_pickle: bool,
 ) -> tuple[Any, Any]:
     """The model and the rows, with the same names for the classes."""
-    from sfit.cli.model_files import load_model
+    [view], rows = load_all(
+        [model], data, target, classes=classes, loss=loss, trust=trust, allow_pickle=allow_pickle
+    )
+    return view, rows
 
-    loaded = load_model(model, trust=trust, allow_pickle=allow_pickle)
-    from sfit._losses import check_loss
+
+def load_all(
+    models: Sequence[str],
+    data: str,
+    target: str,
+    *,
+    classes: str | None,
+    loss: str,
+    trust: Sequence[str],
+    allow_pickle: bool,
+) -> tuple[list[Any], Any]:
+    """Several models and their rows, with the same names for the classes."""
+    views = [_view(model, loss, trust, allow_pickle) for model in models]
     from sfit.cli._data import is_parquet, read_head, read_rows
     from sfit.cli._labels import labels_match, match_labels
-    from sfit.models import as_view
 
-    check_loss(loss)
-    try:
-        view = as_view(loaded, loss)
-    except SFITError:
-        raise
-    except Exception as error:
-        raise ModelError(
-            f"{model!r} was read, but its model cannot be used ({type(error).__name__}: {error}): "
-            "save the model again."
-        ) from error
     stored = is_parquet(data)
     rows = read_head(data) if stored else read_rows(data)
     if target not in rows.columns:
@@ -185,8 +221,32 @@ def load(
         raise ArgumentError(
             f"--target names {target!r}, but the columns of {data!r} are {columns}."
         )
-    if stored and classes is None and labels_match(view, rows[target]):
+    if stored and classes is None and all(labels_match(view, rows[target]) for view in views):
         # The library reads the files tile by tile, whatever their size.
-        return view, data
+        return views, data
     rows = read_rows(data) if stored else rows
-    return match_labels(view, rows, target, names(classes))
+    for place, view in enumerate(views):
+        views[place], rows = match_labels(view, rows, target, names(classes))
+    for view in views:  # labels that a later model turned into text must suit the others as well
+        match_labels(view, rows, target, None)
+    return views, rows
+
+
+def _view(model: str, loss: str, trust: Sequence[str], allow_pickle: bool) -> Any:
+    """The model of a file, as the library sees it."""
+    from sfit.cli.model_files import load_model
+
+    loaded = load_model(model, trust=trust, allow_pickle=allow_pickle)
+    from sfit._losses import check_loss
+    from sfit.models import as_view
+
+    check_loss(loss)
+    try:
+        return as_view(loaded, loss)
+    except SFITError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"{model!r} was read, but its model cannot be used ({type(error).__name__}: {error}): "
+            "save the model again."
+        ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -18,6 +19,9 @@ from sfit._result import BetaChoice, SFITResult
 from sfit._set_tests import AnySetTest
 from sfit._text import printable, shortened
 from sfit._words import words_of
+from sfit.cli._text import say
+from sfit.compare import Comparison, Grid
+from sfit.compare._base import MOST_ROWS
 
 BAR_WIDTH = 17
 BAR_SIGNS = {"zero": "│", "interval": "─", "estimate": "●"}
@@ -26,6 +30,18 @@ PLAIN_SIGNS = {"zero": "|", "interval": "-", "estimate": "o"}
 # Columns that a narrow terminal drops, in this order, after those that only one test has.
 DISPENSABLE = ("order", "over", "interval", "bar")
 LEFT = ("set", "over", "bar")
+
+DISPENSABLE_IN_GRIDS = (
+    ("Better rows", "Worse rows"),
+    ("p (sign)",),
+    ("Median",),
+    ("n", "Rest"),
+    ("Loss of the first",),
+    ("Low", "High"),
+)
+"""Columns that a narrow terminal drops together, in this order."""
+SHORT_NAME = 16
+"""Longer names are shortened before a column of numbers is dropped from a grid."""
 
 WANTED_POWER = 0.8
 
@@ -61,11 +77,14 @@ PLANNED = {
 }
 
 
-def show_result(result: SFITResult | PartitionedResult) -> None:
+def show_result(result: SFITResult | PartitionedResult | Comparison) -> None:
     """Print a result: tables on a terminal, the plain summary elsewhere."""
     console = Console(highlight=False)
     if not console.is_terminal:
         _print(result.summary())
+        return
+    if isinstance(result, Comparison):
+        _show_comparison(result, console)
         return
     parts = result.parts if isinstance(result, PartitionedResult) else ((None, result),)
     for number, (label, part) in enumerate(parts):
@@ -74,6 +93,76 @@ def show_result(result: SFITResult | PartitionedResult) -> None:
         if isinstance(result, PartitionedResult):
             console.print(Text(printable(f"{result.by} = {label}"), style="bold"))
         _show_one(part, console)
+
+
+def write_result(result: Any, report: Path | None, json: Path | None) -> None:
+    """Write the page and the JSON that were asked for."""
+    if json is not None:
+        result.to_json(json)
+        say(f"Wrote {json}.")
+    if report is not None:
+        result.to_html(report)
+        say(f"Wrote {report}.")
+
+
+def _show_comparison(result: Comparison, console: Console) -> None:
+    for place, sentence in enumerate(result.findings()):
+        console.print(Text(printable(sentence), style="" if place else "bold"))
+    facts = "; ".join(f"{name}: {value}" for name, value in result.facts())
+    console.print(Text(facts, style="dim"))
+    for grid in result.grids():
+        console.print(Text(f"\n{printable(grid.title)}", style="bold"))
+        console.print(_grid(grid, console))
+        more = len(grid.rows) - MOST_ROWS
+        lines = [f"... and {more:,} more rows: see --json."] if more > 0 else []
+        for line in (*lines, *([grid.note] if grid.note else [])):
+            console.print(Text(printable(line), style="dim"))
+    for caveat in result.caveats:
+        console.print(Text(f"\nNote: {printable(caveat)}", style="dim"))
+
+
+def _grid(grid: Grid, console: Console) -> Table:
+    """A grid; marked rows in colour and with a star. Heads wrap, and long names are shortened."""
+    heads = [shortened(printable(head), max(console.width // 3, 20), "...") for head in grid.head]
+    rows = [[printable(cell) for cell in row] for row in grid.rows[:MOST_ROWS]]
+    widths = _widths(heads, rows, grid.n_names, console.width)
+    table = _empty_table()
+    table.add_column("", width=1)
+    for place, width in widths.items():
+        justify: Any = "left" if place < grid.n_names else "right"
+        table.add_column(heads[place], justify=justify, width=width, overflow="fold")
+    for row, marked in zip(rows, grid.marked, strict=False):
+        cells = [shortened(row[place], width, "...") for place, width in widths.items()]
+        style = "green" if marked else "dim"
+        table.add_row("*" if marked else "", *map(Text, cells), style=style)
+    return table
+
+
+def _widths(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], n_names: int, width: int
+) -> dict[int, int]:
+    """The columns that fit, with their widths; names get what the numbers leave."""
+    longest_word = {i: max(map(len, head.split()), default=0) for i, head in enumerate(heads)}
+    cells = {i: max((Text(row[i]).cell_len for row in rows), default=0) for i in longest_word}
+    needed = {i: max(cells[i], min(longest_word[i], width // 6)) for i in cells}
+    names = {i: needed[i] for i in range(n_names)}
+    needed |= {i: min(size, SHORT_NAME, width // 5) for i, size in names.items()}
+    for dropped in DISPENSABLE_IN_GRIDS:
+        if _table_width(needed) > width:
+            needed = {i: size for i, size in needed.items() if heads[i] not in dropped}
+    if _table_width(needed) > width:  # the last resort: heads break within words
+        needed = {i: min(size, max(cells[i], 4)) for i, size in needed.items()}
+    share = max(width - _table_width(needed), 0) // n_names
+    return needed | {i: min(size, needed[i] + share) for i, size in names.items()}
+
+
+def _table_width(columns: dict[int, int]) -> int:
+    """Characters of a row: the star, and the columns with two spaces between."""
+    return 1 + sum(2 + size for size in columns.values())
+
+
+def _empty_table() -> Table:
+    return Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
 
 
 def _show_one(result: SFITResult, console: Console) -> None:
@@ -105,7 +194,7 @@ def _table(result: SFITResult, tests: Sequence[AnySetTest], console: Console) ->
         del names[place]
         for row in rows:
             del row[place]
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table = _empty_table()
     for name in names:
         table.add_column(
             "" if name == "bar" else name,

@@ -69,7 +69,7 @@ class Comparison(Reported):
     RECORDS: ClassVar[Mapping[str, type]] = {}
     """The fields that hold records, and the type of these."""
 
-    METHOD: ClassVar[str] = ""
+    METHOD: ClassVar[str]
     """How the tests work and who described them, for the last line of the page."""
 
     settings: ComparisonSettings
@@ -124,7 +124,7 @@ class Comparison(Reported):
 
     def displays(self) -> list[Any]:
         """The pictures of the page, not drawn yet; see `sfit.plotting`."""
-        return []
+        raise NotImplementedError
 
     def check(self) -> None:
         """Raise ValueError if the fields of a stored result contradict each other."""

@@ -16,16 +16,16 @@ from sfit._array import Array
 from sfit._binomial import two_sided_p_value
 from sfit._contrast import Question
 from sfit._diagnostics import few_clusters
-from sfit._flips import Slots, count_pairs, mean_of
+from sfit._flips import Slots, count_pairs, mean_of, resolution
 from sfit._mean_test import MeanEvidence
 from sfit._measure import measure
-from sfit._multiplicity import adjust, n_draws
+from sfit._multiplicity import adjust
 from sfit._resume import opened_for
 from sfit._session import Session
 from sfit._sign_test import SignEvidence
 from sfit._text import fixed, listed, p_text
 from sfit.compare._base import Comparison, ComparisonSettings, Grid, frame_of
-from sfit.compare._gains import gains_of, given_names, median_test, paired_test
+from sfit.compare._gains import gains_of, given_names, median_test, n_flips, paired_test
 from sfit.compare._request import CompareRequest
 from sfit.exceptions import ArgumentError
 from sfit.sample import prepare
@@ -363,6 +363,7 @@ def compare_features(
     sample = prepare(model, X, y, clusters=clusters, seed=seed, **request.subject)
     gains = gains_of(request, sample.features.names)
     check_number(len(gains.compared))
+    size = n_flips(request.alpha, "holm", len(gains.compared) * (len(gains.compared) - 1))
     identity = request.identity() | {
         "comparison": "features",
         "given": "rest" if gains.rest else sorted(gains.given),
@@ -387,7 +388,6 @@ def compare_features(
         )
     few = few_clusters(sample.rows.n_clusters) if clusters is not None else ()
     session.warn(*few)
-    size = n_draws(request.alpha / (len(gains.compared) * (len(gains.compared) - 1)))
     names = [sample.features.names[j] for j in gains.compared]
     ranked, compared = decide(names, evidence, medians, request.alpha, size, seed)
     return FeatureComparison(
@@ -436,7 +436,8 @@ def decide(
 ) -> tuple[tuple[FeatureRank, ...], tuple[FeaturePair, ...]]:
     """The ranks and the pairs, from the slots of every feature and the medians of every pair."""
     m, sums = len(names), np.array([one.slots.sums for one in evidence])
-    p_values = count_pairs(sums, size, seed) / size
+    smallest = resolution(size, int(np.count_nonzero(evidence[0].slots.counts)), 1)
+    p_values = np.maximum(count_pairs(sums, size, seed) / size, smallest)
     away = ~np.eye(m, dtype=bool)
     adjusted = np.ones((m, m))
     adjusted[away] = adjust(p_values[away], "holm")

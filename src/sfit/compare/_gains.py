@@ -8,6 +8,7 @@ from sfit._cluster_signs import ClusterSigns
 from sfit._contrast import Contrast, Reveal, Term
 from sfit._features import Features, positions_of
 from sfit._mean_test import ClusterMeans, MeanStatistic
+from sfit._multiplicity import MOST_DRAWS, n_draws, smallest_threshold
 from sfit._sign_test import SignStatistic
 from sfit.compare._request import CompareRequest
 from sfit.exceptions import ArgumentError
@@ -63,6 +64,19 @@ def gains_of(request: CompareRequest, names: tuple[str, ...]) -> Gains:
 def given_names(gains: Gains, features: Features) -> tuple[str, ...]:
     """What is given, for the settings of a result."""
     return ("rest",) if gains.rest else features.named(gains.given)
+
+
+def n_flips(alpha: float, correction: str | None, n_tests: int) -> int:
+    """Number of sign flips, the observed signs included, that decide so many tests."""
+    threshold = smallest_threshold(alpha, correction, n_tests)
+    size = n_draws(threshold)
+    if size > MOST_DRAWS:
+        raise ArgumentError(
+            f"alpha={alpha:g} compares the smallest of {n_tests:,} p-values with {threshold:.2g}, "
+            f"which needs {size:,} sign flips, more than {MOST_DRAWS:,}: raise alpha, or compare "
+            "fewer features."
+        )
+    return size
 
 
 def paired_test(alpha: float, rows: Rows, seed: int) -> MeanStatistic | ClusterMeans:

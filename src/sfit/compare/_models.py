@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from sfit._arguments import warn_of_order
@@ -15,14 +16,15 @@ from sfit._binomial import two_sided_p_value
 from sfit._contrast import Question
 from sfit._diagnostics import few_clusters
 from sfit._differences import Evaluation
+from sfit._flips import resolution
 from sfit._mean_test import ClusterMeans, MeanEvidence, MeanStatistic
 from sfit._measure import measure
-from sfit._multiplicity import adjust, n_draws, smallest_threshold
+from sfit._multiplicity import adjust
 from sfit._session import Session
 from sfit._text import fixed, listed, number, p_relation, p_text, printable
 from sfit.compare._base import Comparison, ComparisonSettings, Grid, frame_of
 from sfit.compare._between import WHOLE, BetweenGains, BetweenModels
-from sfit.compare._gains import Gains, gains_of, paired_test
+from sfit.compare._gains import Gains, gains_of, n_flips, paired_test
 from sfit.compare._request import CompareRequest
 from sfit.compare._samples import blamed, check_models, opened_for_all, prepare_all
 from sfit.exceptions import ArgumentError
@@ -454,6 +456,7 @@ def compare_models(
     names = tuple(dict.fromkeys(chain(*(one.features.names for one in samples.values()))))
     gains = gains_of(request, names)
     asked = asked_of(gains, names, samples)
+    size = n_flips(request.alpha, request.correction, sum(map(len, asked.values())))
     identity = request.identity() | {
         "comparison": "models",
         "models": list(models),
@@ -489,7 +492,6 @@ def compare_models(
             )
     few = few_clusters(rows.n_clusters) if clusters is not None else ()
     session.warn(*few)
-    size = n_draws(smallest_threshold(request.alpha, request.correction, len(of_features)))
     test = Decision(statistic, size, request.alpha, request.correction)
     return ModelComparison(
         names=tuple(models),
@@ -573,7 +575,10 @@ class Decision:
 
     def decided(self, evidence: Sequence[MeanEvidence]) -> list[dict[str, Any]]:
         """The fields that all paired differences have."""
-        p_values = self.statistic.extreme(evidence, self.size).either / self.size
+        units = int(np.count_nonzero(evidence[0].slots.counts))
+        smallest = resolution(self.size, units, 2)
+        either = self.statistic.extreme(evidence, self.size).either
+        p_values = np.maximum(either / self.size, smallest)
         adjusted = adjust(p_values, self.correction)
         of_signs = two_sided_p_value(
             [one.n_positive for one in evidence], [one.n_negative for one in evidence]

@@ -128,6 +128,11 @@ class PartComparison(Comparison):
         "trends": PartTrend,
     }
 
+    METHOD: ClassVar[str] = (
+        "Studentised permutations of the labels of the parts: E. Chung and J. P. Romano, Exact and "
+        "Asymptotically Robust Permutation Tests, The Annals of Statistics 41, 2013."
+    )
+
     by: str
     features: tuple[PartsTest, ...]
     gains: tuple[PartGain, ...]
@@ -226,8 +231,8 @@ class PartComparison(Comparison):
                 (
                     one.feature,
                     fixed(one.gain, 4),
-                    str(one.smallest),
-                    str(one.largest),
+                    "–" if one.smallest == one.largest else str(one.smallest),
+                    "–" if one.smallest == one.largest else str(one.largest),
                     p_text(one.p_value),
                     p_text(one.p_adjusted),
                 )
@@ -257,7 +262,17 @@ class PartComparison(Comparison):
     def _grid(self) -> Grid:
         return Grid(
             "Each part and the rest",
-            ("Feature", "Part", "n", "Mean gain", "Low", "High", "Rest", "Difference", "p"),
+            (
+                "Feature",
+                "Part",
+                "n",
+                "Mean gain",
+                "Low",
+                "High",
+                "Rest",
+                "Difference",
+                "p adjusted",
+            ),
             tuple(
                 (
                     one.feature,
@@ -306,7 +321,7 @@ class PartComparison(Comparison):
             (
                 "p adjusted",
                 "After the correction over all features, and over all parts where each part is "
-                "compared with the rest. The table of parts shows adjusted p-values.",
+                "compared with the rest.",
             ),
             *(
                 [
@@ -339,6 +354,18 @@ class PartComparison(Comparison):
             raise ValueError("features and trends do not belong together")
         if any(one.p_value is None for one in self.gains) != (n_parts == 2):
             raise ValueError("each part has a p-value if and only if there are more than two")
+
+    def displays(self) -> list[Any]:
+        """The gains by part, in one picture.
+
+        Returns
+        -------
+        list of PartGainsDisplay
+            Not drawn yet.
+        """
+        from sfit.plotting import PartGainsDisplay
+
+        return [PartGainsDisplay(self)]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the mean gain of each feature in each part, with its interval.

@@ -13,12 +13,14 @@ from sfit.plotting._style import (
     ORANGE,
     ROW_HEIGHT,
     Interval,
+    Tooltip,
     axes_or_new,
     draw_intervals,
     explain,
     inner_axes,
     left_out,
     name_ticks,
+    over_row,
     padded,
     plain_frame,
     short,
@@ -178,19 +180,16 @@ class ModelsDisplay:
             plain_frame(axes)
         return self
 
-    def tooltips(self) -> list[tuple[Any, int, str]]:
+    def tooltips(self) -> list[Tooltip]:
         """The numbers behind each row, after `plot`.
 
         Returns
         -------
-        list of (axes, int, str)
-            Axes, row and text.
+        list of tuple
+            Axes, corner, transform and text.
         """
-        return [
-            (axes, row, self._sentence(one))
-            for axes in self.axes_
-            for row, one in enumerate(self.shown)
-        ]
+        rows = list(enumerate(map(self._sentence, self.shown)))
+        return [over_row(axes, *one) for axes in self.axes_ for one in rows]
 
     def _sentence(self, one: GainDifference) -> str:
         first, second = self._models

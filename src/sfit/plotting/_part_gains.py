@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfit._arguments import check_whole
-from sfit._text import p_relation
+from sfit._text import number, p_relation
 from sfit.plotting._style import (
     BLUE,
     DRAWABLE,
     GREY,
+    Tooltip,
     axes_or_new,
     inner_axes,
     left_out,
     name_ticks,
+    over_column,
     short,
 )
 
@@ -84,6 +86,21 @@ class PartGainsDisplay:
         self.features = [one.feature for one in self.tests]
 
     @property
+    def title(self) -> str:
+        """The title of the picture on a page."""
+        return f"Mean gain by {short(self.result.by)}"
+
+    @property
+    def caption(self) -> str:
+        """The sentences below the title."""
+        line = " The line joins the parts in their order." if self.result.trends else ""
+        return (
+            "Mean gain of each feature in each part, with its asymptotic interval. Filled and "
+            "coloured: significantly different from the rest. Dashed: all parts together."
+            f"{line}"
+        )
+
+    @property
     def n_columns(self) -> int:
         """Panels side by side."""
         return min(COLUMNS, len(self.tests))
@@ -123,8 +140,7 @@ class PartGainsDisplay:
         self.intervals_: list[Any] = []
         self.lines_: list[Any] = []
         for place, (axes, test) in enumerate(zip(self.axes_, self.tests, strict=True)):
-            gains = [one for one in self.result.gains if one.feature == test.feature]
-            self._panel(axes, test, gains)
+            self._panel(axes, test, self._gains_of(test))
             # A panel without another one below names the parts.
             below = place + self.n_columns < len(self.tests)
             self._name_parts(axes, below)
@@ -138,6 +154,32 @@ class PartGainsDisplay:
         last.set_xlabel("\n".join(filter(None, lines)), fontsize="small")
         last.xaxis.label.set(ha="left", x=0.0, parse_math=False)
         return self
+
+    def tooltips(self) -> list[Tooltip]:
+        """The numbers behind each point, after `plot`.
+
+        Returns
+        -------
+        list of tuple
+            Axes, corner, transform and text.
+        """
+        return [
+            over_column(axes, place, self._sentence(gain))
+            for axes, test in zip(self.axes_, self.tests, strict=True)
+            for place, gain in enumerate(self._gains_of(test))
+        ]
+
+    def _gains_of(self, test: PartsTest) -> list[PartGain]:
+        return [one for one in self.result.gains if one.feature == test.feature]
+
+    def _sentence(self, one: PartGain) -> str:
+        p = "" if one.p_adjusted is None else f", {p_relation(one.p_adjusted)}"
+        return (
+            f"{short(one.feature)}, {short(one.part)}: {one.n:,} {self.result.settings.units}\n"
+            f"mean gain {number(one.gain)}, interval {number(one.ci_low)} to "
+            f"{number(one.ci_high)}\n"
+            f"{number(one.gain_rest)} in the rest, difference {number(one.difference)}{p}"
+        )
 
     def _boxes(self) -> list[tuple[float, float, float, float]]:
         """The places of the panels: left, bottom, width and height."""

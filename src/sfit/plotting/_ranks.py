@@ -11,12 +11,14 @@ from sfit.plotting._style import (
     GREY,
     ROW_HEIGHT,
     Interval,
+    Tooltip,
     axes_or_new,
     draw_intervals,
     explain,
     inner_axes,
     left_out,
     name_ticks,
+    over_row,
     plain_frame,
     short,
 )
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from sfit.compare._features import FeatureRank
 
 MOST_FEATURES = 30
+MOST_TICKS = 8
 BOXES = [(0.0, 0.0, 0.56, 1.0), (0.62, 0.0, 0.38, 1.0)]
 """The gains, and the ranks in the same rows."""
 
@@ -136,16 +139,18 @@ class RanksDisplay:
             plain_frame(axes)
         return self
 
-    def tooltips(self) -> list[tuple[Any, int, str]]:
+    def tooltips(self) -> list[Tooltip]:
         """The numbers behind each row, after `plot`.
 
         Returns
         -------
-        list of (axes, int, str)
-            Axes, row and text.
+        list of tuple
+            Axes, corner, transform and text.
         """
         return [
-            (axes, row, _sentence(one)) for axes in self.axes_ for row, one in enumerate(self.shown)
+            over_row(axes, row, _sentence(one))
+            for axes in self.axes_
+            for row, one in enumerate(self.shown)
         ]
 
     def _draw_gains(self, ax: Any) -> None:
@@ -163,8 +168,6 @@ class RanksDisplay:
         )
 
     def _draw_ranks(self, ax: Any) -> None:
-        from matplotlib.ticker import MaxNLocator
-
         rows = range(len(self.shown))
         colors = [BLUE if is_certain(one) else GREY for one in self.shown]
         self.bars_ = ax.hlines(
@@ -187,8 +190,10 @@ class RanksDisplay:
             linewidths=1.3,
             zorder=3,
         )
-        ax.set_xlim(0.4, max(one.rank_high for one in self.shown) + 0.6)
-        ax.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+        last = max(one.rank_high for one in self.shown)
+        pad, step = max(0.6, 0.02 * last), -(-last // MOST_TICKS)
+        ax.set_xlim(1 - pad, last + pad)
+        ax.set_xticks([1, *(rank for rank in range(step, last + 1, step) if rank > 1)])
         name_ticks(ax.yaxis, rows, [""] * len(rows))
         ax.grid(axis="x", linewidth=0.5, alpha=0.4)
         ax.set_title("Possible ranks", loc="left", fontsize="medium")

@@ -41,6 +41,25 @@ class Interval(NamedTuple):
     order: int = 1
 
 
+class Tooltip(NamedTuple):
+    """Text that a page shows over a rectangle of width and height 1."""
+
+    axes: Any
+    corner: tuple[float, float]
+    transform: Any
+    text: str
+
+
+def over_row(axes: Any, row: int, text: str) -> Tooltip:
+    """A tooltip over a row, across the axes."""
+    return Tooltip(axes, (0, row - 0.5), axes.get_yaxis_transform(), text)
+
+
+def over_column(axes: Any, column: int, text: str) -> Tooltip:
+    """A tooltip over a column, from the bottom of the axes to the top."""
+    return Tooltip(axes, (column - 0.5, 0), axes.get_xaxis_transform(), text)
+
+
 def axes_or_new(ax: Any, width: float, height: float) -> Any:
     """The user's axes, or new ones of this size in inches."""
     if ax is not None:

@@ -99,8 +99,8 @@ def figures_of_comparison(comparison: Comparison, name: str, width: float = WIDT
         with _canvas(width, display.height) as ax:
             display.plot(ax)
             tips: Tips = {}
-            for axes, row, text in display.tooltips():
-                _cover(axes, (0, row - 0.5), 1, axes.get_yaxis_transform(), text, tips)
+            for tip in display.tooltips():
+                _cover(tip.axes, tip.corner, 1, tip.transform, tip.text, tips)
             svg = _svg(ax.figure, f"{name}-{place}", tips, display.title)
             pictures.append(Figure(display.title, display.caption, svg))
     return pictures

@@ -32,6 +32,7 @@ NAMES = (
     "peers",
     "power-and-size",
     "dependence",
+    "comparisons",
 )
 
 
@@ -80,8 +81,9 @@ def run(name: str, *, fast: bool = False, out: str | PathLike[str] | None = None
         only a rough version of the paper's.
     out : path, optional
         Folder for the page (Markdown), its figures (PNG) and all numbers (JSON). Nothing is written
-        by default. `power-and-size` and `dependence` also store each finished job there: the same
-        command goes on where a stopped run ended, and writes the page again if all jobs are finished.
+        by default. `power-and-size`, `dependence` and `comparisons` also store each finished job
+        there: the same command goes on where a stopped run ended, and writes the page again if all
+        jobs are finished.
 
     Returns
     -------

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sfit.studies._dependence_folds import EXPECTED, POOLED
 from sfit.studies._dependence_settings import LITTLE, SFIT, SIZE
-from sfit.studies._page import new_figure, table
-
-LEVEL = 0.05
+from sfit.studies._page import LEVEL, error, new_figure, table, tolerated
 
 
 @dataclass(frozen=True)
@@ -38,17 +35,6 @@ class Result:
     """By part and effect."""
     refusals: dict[str, str]
     """The messages with which sfit refuses, by question."""
-
-
-def tolerated(n_sets: int) -> float:
-    """The largest size that is accepted: .05 plus three standard errors."""
-    return LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / n_sets)
-
-
-def error(rate: float, n_sets: int) -> float:
-    """The binomial standard error; one more success and one more failure keep it above 0."""
-    share = (rate * n_sets + 1) / (n_sets + 2)
-    return math.sqrt(share * (1 - share) / n_sets)
 
 
 # --- the picture --------------------------------------------------------------------------

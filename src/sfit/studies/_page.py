@@ -52,6 +52,21 @@ def times(count: int, of: int) -> str:
     return f"{count}/{of}"
 
 
+LEVEL = 0.05
+"""The level of every test whose size is measured."""
+
+
+def tolerated(n_sets: int) -> float:
+    """The largest size that is accepted: .05 plus three standard errors."""
+    return LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / n_sets)
+
+
+def error(rate: float, n_sets: int) -> float:
+    """The binomial standard error; one more success and one more failure keep it above 0."""
+    share = (rate * n_sets + 1) / (n_sets + 2)
+    return math.sqrt(share * (1 - share) / n_sets)
+
+
 def new_figure(columns: int = 1, width: float = 6.4, height: float = 4.0) -> tuple[Any, Any]:
     """A figure and its axes, without opening a window."""
     try:
