@@ -110,7 +110,7 @@ sfit.plotting.InteractionDisplay.from_result(result)
 ![All 28 pairs: the gain of each over the additive prediction from its members](interactions-matrix.png)
 
 For each of the {len(pairs)} pairs, the prediction from both features is compared with the additive one: the first alone, plus the second alone, minus nothing. The hours of a day depend on each other,
-so days are the units: the table has means over days, with equal weight for every day. The picture has means over hours.
+so days are the units: every gain is a mean over days, with equal weight for every day.
 
 {pairs_table(additive)}
 

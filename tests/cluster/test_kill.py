@@ -64,7 +64,11 @@ def finish(folder, file, test):
 
 
 @pytest.fixture(
-    scope="module", params=["sign", "permutation", "sign of clusters", "permutation of clusters"]
+    scope="module",
+    params=[
+        *("sign", "permutation", "mean"),
+        *(f"{test} of clusters" for test in ("sign", "permutation", "mean")),
+    ],
 )
 def undisturbed(request, folder, tmp_path_factory):
     """A test, what a run that nobody kills prints, and how long it works."""

@@ -78,7 +78,7 @@ def run_test(
         str,
         typer.Option(
             metavar="NAME",
-            help="sign (typical row), permutation (any relation), mean (mean loss) [sign].",
+            help="sign (typical row), permutation (any relation), mean [sign].",
             show_default=False,
         ),
     ] = "sign",
