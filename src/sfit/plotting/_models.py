@@ -28,7 +28,7 @@ from sfit.plotting._style import (
 
 if TYPE_CHECKING:
     from sfit.compare import ModelComparison
-    from sfit.compare._models import GainDifference
+    from sfit.compare._model_result import GainDifference
 
 MOST_FEATURES = 30
 BOXES = [(0.0, 0.0, 0.5, 1.0), (0.56, 0.0, 0.44, 1.0)]

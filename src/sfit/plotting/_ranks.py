@@ -25,7 +25,7 @@ from sfit.plotting._style import (
 
 if TYPE_CHECKING:
     from sfit.compare import FeatureComparison
-    from sfit.compare._features import FeatureRank
+    from sfit.compare._feature_result import FeatureRank
 
 MOST_FEATURES = 30
 MOST_TICKS = 8
