@@ -269,7 +269,7 @@ def test_time(folder, saved):
     )
     assert content(sfit.SFITResult.from_json(out)) == content(expected)
     assert "Row order:  time" in ended.stdout
-    assert_refused(run(*command, cwd=folder), "row_order='time'", "test='permutation'")
+    assert_refused(run(*command, cwd=folder), "--row-order='time'", "test='permutation'")
 
 
 def test_ties_that_are_dropped(folder, saved):
