@@ -328,3 +328,20 @@ def test_the_program_explains_comparisons(capsys):
     assert run(["compare"]) == 0
     seen = capsys.readouterr()
     assert "Commands:\n  models" in seen.out and not seen.err
+
+
+def test_a_model_with_random_predictions_is_not_the_other_model():
+    X, y = frame(300)
+    rng = np.random.default_rng(0)
+
+    def noisy(rows):
+        return first_column(rows) + 3 * rng.normal(size=len(rows))
+
+    with pytest.warns(sfit.exceptions.SFITWarning, match="model 'noisy': .* from call to call"):
+        found = sfit.compare_models(
+            {"calm": first_column, "noisy": noisy}, X, y, reference=0.0, random_state=0
+        )
+    [whole] = found.models
+    assert whole.better == "calm"
+    assert whole.loss_first == pytest.approx(np.abs(y - first_column(X)).mean())
+    assert whole.loss_second > 2 * whole.loss_first

@@ -135,7 +135,10 @@ class Between:
         if first.shape != second.shape:
             return np.zeros(len(first), dtype=bool)
         unit = max(self.first.unit, self.second.unit)
-        same = same_prediction(first, second, unit, max(self.first.noise, self.second.noise))
+        # A model whose predictions are random does not predict what another does.
+        most = unit**0.5 * np.abs(first).max(initial=0.0)
+        noise = min(max(self.first.noise, self.second.noise), float(most))
+        same = same_prediction(first, second, unit, noise)
         # Two models may list the classes in another order: equal probabilities are then of others.
         return same & (tile.first.y == tile.second.y) if self.first.n_classes else same
 

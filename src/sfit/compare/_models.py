@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -136,7 +137,7 @@ def compare_models(
     with stored as session.checkpoint:
         seed = session.seed(request.random_state)  # stored: a resumed run draws the same
         evaluations = {
-            name: blamed(name, sample.evaluation, request.fast, session.warn)
+            name: blamed(name, sample.evaluation, request.fast, partial(warn_about, session, name))
             for name, sample in samples.items()
         }
         [(first, champion), *others] = evaluations.items()
@@ -171,6 +172,11 @@ def compare_models(
         caveats=(*_caveats(samples, evaluations), *few),
         run=session.run(),
     )
+
+
+def warn_about(session: Session, name: str, text: str) -> None:
+    """Issue a warning that says which model it is about."""
+    session.warn(f"model {name!r}: {text}")
 
 
 def asked_of(
