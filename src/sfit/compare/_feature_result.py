@@ -55,7 +55,10 @@ class FeaturePair:
     median_low: float
     median_high: float
     p_sign: float
-    """Two-sided sign test of the null hypothesis that the median difference is 0."""
+    """Two-sided sign test: are positive and negative differences equally likely? Zeros do not count.
+
+    Without zeros, that is the null hypothesis that the median difference is 0.
+    """
     n_first: int
     """Units that gain more from the first."""
     n_second: int
@@ -215,7 +218,8 @@ class FeatureComparison(Comparison):
                 "p (sign)",
                 "The two-sided sign test of the median difference, not corrected. It is exact, but "
                 "asks another question: if differences are skewed, the median can differ from 0 "
-                "while the means are equal. It decides nothing here.",
+                f"while the means are equal. It leaves out {self.settings.units} without a "
+                "difference, so it can reject at a median of 0. It decides nothing here.",
             ),
         ]
 

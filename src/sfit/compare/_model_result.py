@@ -30,7 +30,10 @@ class PairedDifference:
     median_low: float
     median_high: float
     p_sign: float
-    """Two-sided sign test of the null hypothesis that the median difference is 0."""
+    """Two-sided sign test: are positive and negative differences equally likely? Zeros do not count.
+
+    Without zeros, that is the null hypothesis that the median difference is 0.
+    """
     n: int
     """Units: rows or clusters."""
     n_positive: int
@@ -266,7 +269,8 @@ class ModelComparison(Comparison):
                 "p (sign)",
                 "The two-sided sign test of the median difference, not corrected. It is exact, but "
                 "asks another question: whether one model is better on more than half of the "
-                f"{units}. It decides nothing here.",
+                f"{units} that differ. {units.capitalize()} without a difference are left out, so "
+                "it can reject at a median of 0. It decides nothing here.",
             ),
         ]
 

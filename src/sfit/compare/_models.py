@@ -101,7 +101,8 @@ def compare_models(
     :math:`S = \sum_i D_i` among its B + 1 flipped copies. Comparing sums compares studentised
     means, because no flip changes :math:`\sum_i D_i^2`. The test is exact if :math:`D` is symmetric
     about zero, and asymptotic otherwise. Beside it stands the sign test of the null hypothesis that
-    the median of :math:`D` is 0, which is exact; with skewed differences that is another question.
+    positive and negative :math:`D` are equally likely: their median is 0, if no :math:`D` is 0. It
+    is exact; with skewed differences that is another question.
 
     Examples
     --------
