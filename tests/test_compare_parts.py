@@ -576,3 +576,15 @@ def test_power_grows_with_the_difference():
     ]
     # Normal approximation: the trend of 0.5 per part has a noncentrality of 5.5.
     assert (rates[1] > 0.95).all() and (rates[0] < rates[1]).all()
+
+
+def test_a_part_without_any_gain_shows_zero():
+    """Rounding of the common centre must not look like a gain."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.repeat([0.0, 1.0, 2.0], 40), rng.normal(size=120)])
+    y = X[:, 0] * 0.3 + rng.normal(size=120)
+    found = sfit.compare_parts(
+        lambda rows: np.sin(rows[:, 0]), X, y, by=X[:, 0].astype(int), reference=0.0, random_state=0
+    )
+    [still] = [one for one in found.gains if one.feature == "x0" and one.part == 0]
+    assert (still.gain, still.ci_low, still.ci_high) == (0.0, 0.0, 0.0)

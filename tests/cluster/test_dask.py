@@ -191,17 +191,17 @@ def test_tables_travel_instead_of_the_model(client, folder, model, monkeypatch):
     """Cells are all that first order needs: no process unpickles the boosting model."""
     from joblib.externals.loky.backend.reduction import dumps
 
-    from sfit import _workers
+    from sfit._differences import Evaluation
 
     seen = []
-    light = _workers._light
+    light = Evaluation.light
 
     def watched(evaluation, sides):
         made = light(evaluation, sides)
         seen.append(b"HistGradientBoosting" in bytes(dumps(made)))
         return made
 
-    monkeypatch.setattr(_workers, "_light", watched)
+    monkeypatch.setattr(Evaluation, "light", watched)
     with joblib.parallel_config(backend="dask"):
         sfit.feature_significance(model, folder, "y")
     assert not seen[0]  # order 1

@@ -327,6 +327,10 @@ class Family:
             )
 
 
+ROUNDING = 1e-12
+"""Less than this share of what a number is computed from is rounding."""
+
+
 class Figures(NamedTuple):
     """What is reported about one feature; the units are compared by now."""
 
@@ -342,8 +346,16 @@ class Figures(NamedTuple):
     """Of each part."""
 
     def gain(self, value: float) -> float:
-        """A gain on the scale of the loss."""
-        return rounded(float(self.centre + self.unit * value))
+        """A gain on the scale of the loss; 0 if only rounding is left of it."""
+        gain = float(self.centre + self.unit * value)
+        return 0.0 if abs(gain) <= ROUNDING * abs(self.centre) else rounded(gain)
+
+    def errors(self) -> Array:
+        """The standard error of the mean of each part; 0 if only rounding is left of it."""
+        squared = self.moments.squared_error(0.0)
+        n, about_centre = self.moments.n, self.moments.squares
+        is_rounding = squared * (n - 1) * n <= ROUNDING * about_centre
+        return np.where(is_rounding, 0.0, np.sqrt(squared))
 
 
 def figures_of(evidence: Sequence[PartEvidence], labels: Array, size: int) -> Figures:
@@ -432,7 +444,7 @@ class Records:
         each, alpha = self.family.each, self.family.alpha
         records = []
         for j, one in enumerate(self.figures):
-            mean, error = one.moments.mean(), np.sqrt(one.moments.squared_error(0.0))
+            mean, error = one.moments.mean(), one.errors()
             rest = Moments(*(column.sum() - column for column in one.moments)).mean()
             t = np.sign(mean - rest) * np.sqrt(one.observed.each)
             half = student.isf(alpha / 2, one.moments.n - 1) * error
