@@ -55,9 +55,9 @@ class FeaturePair:
     median_low: float
     median_high: float
     p_sign: float
-    """Two-sided sign test: are positive and negative differences equally likely? Zeros do not count.
+    """Two-sided sign test that positive and negative differences are equally likely.
 
-    Without zeros, that is the null hypothesis that the median difference is 0.
+    Zeros do not count. Without any, the null hypothesis is that the median difference is 0.
     """
     n_first: int
     """Units that gain more from the first."""

@@ -30,9 +30,9 @@ class PairedDifference:
     median_low: float
     median_high: float
     p_sign: float
-    """Two-sided sign test: are positive and negative differences equally likely? Zeros do not count.
+    """Two-sided sign test that positive and negative differences are equally likely.
 
-    Without zeros, that is the null hypothesis that the median difference is 0.
+    Zeros do not count. Without any, the null hypothesis is that the median difference is 0.
     """
     n: int
     """Units: rows or clusters."""
