@@ -15,8 +15,8 @@ in 2,048 numbers however many rows there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t
@@ -153,8 +153,13 @@ def count_extreme(sums: Array, size: int, seed: int) -> Extreme:
     return Extreme(*counts)
 
 
-def count_pairs(sums: Array, size: int, seed: int) -> Array:
-    """For rows j and k of `sums`, how many flips of their difference are at least as large."""
+def count_pairs(
+    sums: Array, size: int, seed: int, advance: Callable[[int], Any] = lambda n: None
+) -> Array:
+    """For rows j and k of `sums`, how many flips of their difference are at least as large.
+
+    `advance` is called with the number of flips that have been compared.
+    """
     check_finite(sums)
     m = len(sums)
     largest = float(np.abs(sums).max(initial=0.0))
@@ -174,6 +179,7 @@ def count_pairs(sums: Array, size: int, seed: int) -> Array:
             seen, close = observed[j] - observed[others], tolerance[j, others]
             counts[j, others] += np.count_nonzero(apart >= seen - close, axis=0)
             counts[others, j] += np.count_nonzero(apart <= seen + close, axis=0)
+        advance(len(totals))
     return counts
 
 

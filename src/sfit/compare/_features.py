@@ -19,7 +19,7 @@ from sfit._mean_test import MeanEvidence
 from sfit._measure import measure
 from sfit._multiplicity import adjust
 from sfit._resume import opened_for
-from sfit._session import Session
+from sfit._session import Session, progress_bar
 from sfit._sign_test import SignEvidence
 from sfit.compare._base import ComparisonSettings
 from sfit.compare._feature_result import FeatureComparison, FeaturePair, FeatureRank
@@ -63,7 +63,8 @@ def compare_features(
     model, X, y : as in `feature_significance`
         A fitted model, held-out rows and the observed target.
     features, loss : as in `feature_significance`
-        The columns to pass to the model, and the loss. At most 200 features can be compared.
+        The columns to pass to the model, and the loss. At most 200 features can be compared; so
+        many take minutes, because their pairs need 1.6 million flips.
     alpha : float, default=0.05
         The probability that any decision about a pair, and so any interval of ranks, is wrong.
     reference, groups, always_on : as in `feature_significance`
@@ -141,7 +142,10 @@ def compare_features(
     few = few_clusters(sample.rows.n_clusters) if clusters is not None else ()
     session.warn(*few)
     names = [sample.features.names[j] for j in gains.compared]
-    ranked, compared = decide(names, evidence, medians, request.alpha, size, seed)
+    with progress_bar(total=size, desc="flips", enabled=request.progress) as bar:
+        sums = np.array([one.slots.sums for one in evidence])
+        counts = count_pairs(sums, size, seed, bar.update)
+    ranked, compared = decide(names, evidence, medians, request.alpha, counts, size)
     return FeatureComparison(
         features=ranked,
         pairs=compared,
@@ -183,13 +187,13 @@ def decide(
     evidence: Sequence[MeanEvidence],
     medians: Sequence[SignEvidence],
     alpha: float,
+    counts: Array,
     size: int,
-    seed: int,
 ) -> tuple[tuple[FeatureRank, ...], tuple[FeaturePair, ...]]:
-    """The ranks and the pairs, from the slots of every feature and the medians of every pair."""
-    m, sums = len(names), np.array([one.slots.sums for one in evidence])
+    """The ranks and the pairs, from the flips of every pair that are at least as extreme."""
+    m = len(names)
     smallest = resolution(size, int(np.count_nonzero(evidence[0].slots.counts)), 1)
-    p_values = np.maximum(count_pairs(sums, size, seed) / size, smallest)
+    p_values = np.maximum(counts / size, smallest)
     away = ~np.eye(m, dtype=bool)
     adjusted = np.ones((m, m))
     adjusted[away] = adjust(p_values[away], "holm")
