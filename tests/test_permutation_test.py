@@ -16,6 +16,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from tiles import set_tiles
 
 import sfit
+from sfit._contrast import Contrast, Question, Reveal
 from sfit._losses import LOSSES
 from sfit._multiplicity import adjust, smallest_threshold
 from sfit._permutation_test import PermutationStatistic
@@ -300,7 +301,8 @@ def test_enough_permutations_for_the_smallest_threshold(correction, m):
         0.05, sfit.PermutationTest(), LOSSES["squared_error"], 0, 1, 100, False
     )
     threshold = smallest_threshold(0.05, correction, m)
-    size = statistic.size(type("Question", (), {"threshold": threshold}))
+    contrast = Contrast(frozenset({0}), Reveal(frozenset()), Reveal(frozenset({0})))
+    size = statistic.size(Question(contrast, 0, 100, threshold))
     assert size % 1_000 == 0
     assert size >= 2_000
     assert size >= 2 / threshold - 1e-6
