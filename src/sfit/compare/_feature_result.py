@@ -87,7 +87,7 @@ class FeatureComparison(Comparison):
     >>> X, y = sfit.simulate.interactions(5000, random_state=0)
     >>> ranks = sfit.compare_features(sfit.simulate.interactions_mean, X, y, random_state=0)
     >>> ranks.table[["feature", "rank_low", "rank_high"]].head(2).values.tolist()
-    [['X1', 1, 1], ['X3', 2, 2]]
+    [['X3', 1, 1], ['X1', 2, 2]]
     >>> sfit.FeatureComparison.from_json(ranks.to_json()) == ranks
     True
     """

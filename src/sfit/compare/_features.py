@@ -106,7 +106,7 @@ def compare_features(
     >>> X, y = sfit.simulate.interactions(5000, random_state=0)
     >>> ranks = sfit.compare_features(sfit.simulate.interactions_mean, X, y, random_state=0)
     >>> [(one.feature, one.rank_low, one.rank_high) for one in ranks.features[:2]]
-    [('X1', 1, 1), ('X3', 2, 2)]
+    [('X3', 1, 1), ('X1', 2, 2)]
     """
     request = CompareRequest.checked(**locals(), correction="holm")
     session = Session.of(request)

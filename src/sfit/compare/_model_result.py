@@ -110,7 +110,7 @@ class ModelComparison(Comparison):
     >>> compared.models[0].better
     'challenger'
     >>> [one.feature for one in compared.features if one.used_more_by == "challenger"]
-    ['X3']
+    ['X2', 'X3']
     >>> sfit.ModelComparison.from_json(compared.to_json()) == compared
     True
     """
