@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: the data, the models of the credit data, and the pages.
+"""The data, the models of the credit data and the pages, for all scripts in this folder.
 
     SFIT_DATA=folder python docs/cases/champion.py
 

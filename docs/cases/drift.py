@@ -50,7 +50,7 @@ def compute():
 
 
 def years_table(years, level):
-    """The gains of both years, as they are and without the growth."""
+    """The gains of both years, with the growth and without it."""
 
     def cells(compared, feature):
         before, after = (one.gain for one in compared.gains if one.feature == feature)
@@ -132,9 +132,9 @@ Eight quarters are two summers and two winters. Temperature gains {gains["temp",
 {gains["temp", "2011 Q3"]:.2f} and {gains["temp", "2012 Q3"]:.2f}. A difference between quarters can be the season, and no drift. Whole years can be compared: the held-out days of 2011 and the days of 2012 cover all
 seasons.
 
-There is a second trap. Rentals have grown: the outcome minus the prediction has risen by {growth:.2f}, on the scale of logarithms. A shift of the level by itself changes gains. Where revealing
-a feature raises the prediction, it now helps more, because the prediction was too low; where it lowers it, it helps less. The table has both: the outcomes as they are,
-and the outcomes of 2012 minus the growth ("level").
+There is a second trap. Rentals have grown: the outcome minus the prediction has risen by {growth:.2f}, on the scale of logarithms. A shift of the level by itself changes gains. The
+predictions of 2012 are too low, so a feature helps more on rows where it raises the prediction, and less where it lowers it. The table shows gains for the observed outcomes,
+and for the outcomes of 2012 minus the growth ("level").
 
 {years_table(years, level)}
 
@@ -152,7 +152,7 @@ longer be the one that the model learned. Rerun it each quarter with the new par
 - **A cause.** The gain of a feature depends on the model, on the feature, on the outcome and on the other features. Quarters differ in all of these, as the two traps show.
 - **The remedy.** Refitting may or may not help; [compare](champion.md) the refitted model with the old one on the same days.
 - **Independent days.** Days are taken as units. Weather lasts for several days, so neighbouring days are alike, and the p-values may be too small. With weeks as
-  clusters ({weeks.settings.n_clusters} of them), the outcomes as they are and whole years, the differing features are {listed(weeks.differing) if weeks.differing else "none"}{"" if set(weeks.differing) == set(years.differing) else f", and not {listed(years.differing)} as with days" if years.differing else ""}.
+  clusters ({weeks.settings.n_clusters} of them) and the observed outcomes, the features that differ between whole years are {listed(weeks.differing) if weeks.differing else "none"}{"" if set(weeks.differing) == set(years.differing) else f", and not {listed(years.differing)} as with days" if years.differing else ""}.
 """
 
 

@@ -37,7 +37,7 @@ class Rounding(NamedTuple):
 
 
 EXACT = Rounding(0.0, 0.0)
-"""Predictions that count as they are."""
+"""Predictions without rounding errors."""
 
 
 class Side(Protocol):

@@ -207,7 +207,7 @@ def _signs(seed: int, first: int) -> Array:
 
 
 def _scaled(sums: Array) -> tuple[Array, Array]:
-    """Each row of sums in a unit of its own, and the tolerance for its totals."""
+    """Each row of sums divided by its largest, and the tolerance for its totals."""
     largest = np.abs(sums).max(axis=1, initial=0.0)
     scaled = sums / np.where(largest > 0, largest, 1.0)[:, None]
     return scaled, TOLERANCE * np.sqrt(np.square(scaled).sum(axis=1))

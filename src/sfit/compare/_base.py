@@ -6,6 +6,7 @@ are views of these.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -63,7 +64,7 @@ class Grid:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Comparison(Reported):
+class Comparison(Reported, ABC):
     """A frozen result; every kind of comparison adds its records."""
 
     RECORDS: ClassVar[Mapping[str, type]] = {}
@@ -88,10 +89,11 @@ class Comparison(Reported):
     # --- what a kind of comparison says about itself ---------------------------------------
 
     @property
+    @abstractmethod
     def title(self) -> str:
         """The heading of the page."""
-        raise NotImplementedError
 
+    @abstractmethod
     def findings(self) -> list[str]:
         """The finding in sentences, the most important first.
 
@@ -100,8 +102,8 @@ class Comparison(Reported):
         list of str
             One sentence each.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def grids(self) -> list[Grid]:
         """The tables, the most important first.
 
@@ -110,8 +112,8 @@ class Comparison(Reported):
         list of Grid
             Tables of text.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def reading(self) -> list[tuple[str, str]]:
         """The terms of the tables and their meanings; which guarantee holds is one of them.
 
@@ -120,11 +122,10 @@ class Comparison(Reported):
         list of (str, str)
             Terms and their meanings.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def displays(self) -> list[Any]:
         """The pictures of the page, not drawn yet; see `sfit.plotting`."""
-        raise NotImplementedError
 
     def check(self) -> None:
         """Raise ValueError if the fields of a stored result contradict each other."""

@@ -21,13 +21,11 @@ from sfit._multiplicity import adjust
 from sfit._resume import opened_for
 from sfit._session import Session, progress_bar
 from sfit._sign_test import SignEvidence
-from sfit.compare._base import ComparisonSettings
 from sfit.compare._feature_result import FeatureComparison, FeaturePair, FeatureRank
-from sfit.compare._gains import gains_of, given_names, median_test, n_flips, paired_test
+from sfit.compare._gains import gains_of, median_test, n_flips, paired_test, settings_of
 from sfit.compare._request import CompareRequest
 from sfit.exceptions import ArgumentError
 from sfit.sample import prepare
-from sfit.sample._reference import describe_reference
 
 MOST_FEATURES = 200
 """More features are not compared: their pairs need too many flips to decide anything."""
@@ -149,19 +147,7 @@ def compare_features(
     return FeatureComparison(
         features=ranked,
         pairs=compared,
-        settings=ComparisonSettings(
-            n_rows=n,
-            n_clusters=sample.rows.n_clusters or None,
-            loss=sample.loss.name,
-            alpha=request.alpha,
-            correction="holm",
-            reference=describe_reference(sample.asked["reference"]),
-            reference_origin=sample.features.origin,
-            given=given_names(gains, sample.features),
-            always_on=sample.always_on,
-            seed=seed,
-            n_draws=size,
-        ),
+        settings=settings_of(request, sample, gains, seed, size),
         caveats=(*sample.caveats, *evaluation.caveats(), *few),
         run=session.run(),
     )

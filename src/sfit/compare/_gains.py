@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfit._cluster_signs import ClusterSigns
 from sfit._contrast import Contrast, Reveal, Term
-from sfit._features import Features, positions_of
+from sfit._features import positions_of
 from sfit._mean_test import ClusterMeans, MeanStatistic
 from sfit._multiplicity import MOST_DRAWS, n_draws, smallest_threshold
 from sfit._sign_test import SignStatistic
+from sfit.compare._base import ComparisonSettings
 from sfit.compare._request import CompareRequest
 from sfit.exceptions import ArgumentError
 from sfit.rows import Rows
+from sfit.sample import Sample
+from sfit.sample._reference import describe_reference
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,29 @@ def gains_of(request: CompareRequest, names: tuple[str, ...]) -> Gains:
     return Gains(frozenset(range(len(names))), frozenset(given), request.given_rest)
 
 
-def given_names(gains: Gains, features: Features) -> tuple[str, ...]:
+def settings_of(
+    request: CompareRequest, sample: Sample, gains: Gains, seed: int, n_draws: int
+) -> ComparisonSettings:
+    """The settings of a comparison of one model."""
+    features = sample.features
+    return ComparisonSettings(
+        n_rows=len(sample.rows),
+        n_clusters=sample.rows.n_clusters or None,
+        loss=sample.loss.name,
+        alpha=request.alpha,
+        correction=request.correction,
+        reference=describe_reference(sample.asked["reference"]),
+        reference_origin=features.origin,
+        given=given_names(gains, features.names),
+        always_on=sample.always_on,
+        seed=seed,
+        n_draws=n_draws,
+    )
+
+
+def given_names(gains: Gains, names: Sequence[str]) -> tuple[str, ...]:
     """What is given, for the settings of a result."""
-    return ("rest",) if gains.rest else features.named(gains.given)
+    return ("rest",) if gains.rest else tuple(names[j] for j in sorted(gains.given))
 
 
 def n_flips(alpha: float, correction: str | None, n_tests: int) -> int:

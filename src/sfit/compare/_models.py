@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -23,13 +23,12 @@ from sfit._multiplicity import adjust
 from sfit._session import Session
 from sfit.compare._base import ComparisonSettings
 from sfit.compare._between import WHOLE, BetweenGains, BetweenModels
-from sfit.compare._gains import Gains, gains_of, n_flips, paired_test
+from sfit.compare._gains import Gains, gains_of, given_names, n_flips, paired_test, settings_of
 from sfit.compare._model_result import GainDifference, ModelComparison, ModelDifference
 from sfit.compare._request import CompareRequest
 from sfit.compare._samples import blamed, check_models, opened_for_all, prepare_all
 from sfit.exceptions import ArgumentError
 from sfit.sample import Sample
-from sfit.sample._reference import describe_reference
 
 
 def compare_models(
@@ -204,20 +203,12 @@ def _settings(
     seed: int,
     size: int,
 ) -> ComparisonSettings:
-    given = ("rest",) if gains.rest else tuple(names[j] for j in sorted(gains.given))
     sample = next(iter(samples.values()))
-    return ComparisonSettings(
-        n_rows=len(sample.rows),
-        n_clusters=sample.rows.n_clusters or None,
-        loss=sample.loss.name,
-        alpha=request.alpha,
-        correction=request.correction,
-        reference=describe_reference(sample.asked["reference"]),
+    return replace(
+        settings_of(request, sample, gains, seed, size),
         reference_origin=_origin(samples),
-        given=given,
+        given=given_names(gains, names),
         always_on=tuple(dict.fromkeys(chain(*(one.always_on for one in samples.values())))),
-        seed=seed,
-        n_draws=size,
     )
 
 

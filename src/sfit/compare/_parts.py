@@ -34,8 +34,7 @@ from sfit._part_test import ClusterUnits, PartEvidence, RowUnits
 from sfit._request import argument
 from sfit._resume import opened_for
 from sfit._session import Session
-from sfit.compare._base import ComparisonSettings
-from sfit.compare._gains import gains_of, given_names
+from sfit.compare._gains import gains_of, settings_of
 from sfit.compare._part_result import (
     GUARANTEE,
     UNNAMED,
@@ -48,7 +47,6 @@ from sfit.compare._request import CompareRequest
 from sfit.exceptions import ArgumentError, DataError
 from sfit.rows import Rows, every_tile
 from sfit.sample import prepare
-from sfit.sample._reference import describe_reference
 
 MOST_PARTS = 50
 """More parts are not compared: each against the rest needs too many permutations to decide."""
@@ -210,19 +208,7 @@ def compare_parts(
         features=tests,
         gains=records.gains(counts),
         trends=records.trends(counts) if trend else (),
-        settings=ComparisonSettings(
-            n_rows=len(sample.rows),
-            n_clusters=sample.rows.n_clusters or None,
-            loss=sample.loss.name,
-            alpha=request.alpha,
-            correction=request.correction,
-            reference=describe_reference(sample.asked["reference"]),
-            reference_origin=sample.features.origin,
-            given=given_names(gains, sample.features),
-            always_on=sample.always_on,
-            seed=seed,
-            n_draws=family.n_draws,
-        ),
+        settings=settings_of(request, sample, gains, seed, family.n_draws),
         caveats=(
             *(*sample.caveats, *evaluation.caveats(), *few),
             *caveats_of(tests[0], permutations, family),
