@@ -172,9 +172,11 @@ MAY_IMPORT = {
     "_probe": ("exceptions", "_checkpoint", "_contrast", "sample", "restrict", "rows"),
     "_resume": ("exceptions", "_checkpoint", "_probe", "_versions", "models", "sample", "rows"),
     "_document": ("exceptions",),
+    "_beta_choice": ("_arguments", "plotting"),
     "_result": (
         "exceptions",
         "_arguments",
+        "_beta_choice",
         "_contrast",
         "_diagnostics",
         "_document",
@@ -219,6 +221,7 @@ MAY_IMPORT = {
     "plotting": (
         "exceptions",
         "_arguments",
+        "_beta_choice",
         "compare",
         "_inside",
         "_partitioned",

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from sfit import exceptions, models, simulate
     from sfit._average import Average
     from sfit._beta import choose_beta
+    from sfit._beta_choice import BetaChoice
     from sfit._cross import cross_significance
     from sfit._feature_significance import feature_significance
     from sfit._loco import loco_significance
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from sfit._partitioned import PartitionedResult
     from sfit._permutation_test import PermutationTest
     from sfit._power import power, rows_needed
-    from sfit._result import BetaChoice, SFITResult
+    from sfit._result import SFITResult
     from sfit._set_tests import GateTest
     from sfit._sign_test import SignTest
     from sfit._versions import show_versions
@@ -62,7 +63,7 @@ __all__ = [
 # `sfit --help` and a misspelt option need not wait for SciPy, scikit-learn and pandas.
 _HOMES = {
     "Average": "_average",
-    "BetaChoice": "_result",
+    "BetaChoice": "_beta_choice",
     "FeatureComparison": "compare",
     "GateTest": "_set_tests",
     "MeanTest": "_mean_test",

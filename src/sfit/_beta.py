@@ -19,12 +19,12 @@ import numpy as np
 
 from sfit._arguments import warn_of_order
 from sfit._array import Array
+from sfit._beta_choice import BetaChoice
 from sfit._binomial import too_few_units
 from sfit._contrast import Contrast, Question, Reveal
 from sfit._measure import measure
 from sfit._probe import confirm
 from sfit._request import BetaRequest, Request, Subject
-from sfit._result import BetaChoice
 from sfit._resume import opened_for
 from sfit._session import Session
 from sfit._sign_test import SignStatistic

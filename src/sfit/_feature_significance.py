@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict, Unpack, cast, overload
 
 from sfit._arguments import check_validation, warn_of_order
 from sfit._beta import choose_for
+from sfit._beta_choice import BetaChoice
 from sfit._design import answer_questions, design_of, statistic_of
 from sfit._diagnostics import averaged_parts, correlated, unreachable
 from sfit._given import Conditions, not_tested
@@ -19,7 +20,7 @@ from sfit._partners import Partners, check_partners
 from sfit._permutation_test import PermutationTest
 from sfit._procedure import Design, Outcome, follow
 from sfit._request import Request
-from sfit._result import BetaChoice, Settings, SFITResult
+from sfit._result import Settings, SFITResult
 from sfit._resume import opened_for
 from sfit._session import Session
 from sfit._sign_test import SignTest

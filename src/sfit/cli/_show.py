@@ -13,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from sfit import _summary
+from sfit._beta_choice import BetaChoice
 from sfit._partitioned import PartitionedResult
 from sfit._power import power, rows_needed
-from sfit._result import BetaChoice, SFITResult
+from sfit._result import SFITResult
 from sfit._set_tests import AnySetTest
 from sfit._text import printable, shortened
 from sfit._words import words_of

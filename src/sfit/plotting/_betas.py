@@ -27,7 +27,8 @@ from sfit.plotting._style import (
 )
 
 if TYPE_CHECKING:
-    from sfit._result import BetaChoice, SFITResult
+    from sfit._beta_choice import BetaChoice
+    from sfit._result import SFITResult
     from sfit._set_tests import SetTest
 
 MOST_SETS = 25
