@@ -133,9 +133,11 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         str
             The JSON.
         """
+        return write("PartitionedResult", self._content(), self.parts[0][1].run, path)
+
+    def _content(self) -> dict[str, Any]:
         parts = [{"part": label, **result._content()} for label, result in self.parts]
-        run = self.parts[0][1].run
-        return write("PartitionedResult", {"by": self.by, "parts": parts}, run, path)
+        return {"by": self.by, "parts": parts}
 
     @classmethod
     def from_json(cls, source: str | Path) -> PartitionedResult:
@@ -153,15 +155,19 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         """
         content, run = read(source, "PartitionedResult")
         with blame_document():
-            parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])
-            by, labels = content["by"], [label for label, _ in parts]
-            if not isinstance(by, str):
-                raise TypeError(f"by must be text, not {brief(by)}")
-            if not labels or not all(isinstance(label, str | int | float) for label in labels):
-                raise TypeError(
-                    f"parts need plain labels, and there must be at least one: {brief(labels)}"
-                )
-            return cls(parts, by)
+            return cls._from_content(content, run)
+
+    @classmethod
+    def _from_content(cls, content: Mapping[str, Any], run: dict[str, Any]) -> PartitionedResult:
+        parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])
+        by, labels = content["by"], [label for label, _ in parts]
+        if not isinstance(by, str):
+            raise TypeError(f"by must be text, not {brief(by)}")
+        if not labels or not all(isinstance(label, str | int | float) for label in labels):
+            raise TypeError(
+                f"parts need plain labels, and there must be at least one: {brief(labels)}"
+            )
+        return cls(parts, by)
 
 
 def _stack(frames: Sequence[tuple[Any, pd.DataFrame]]) -> pd.DataFrame:

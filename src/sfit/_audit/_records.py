@@ -75,6 +75,40 @@ class BuildUpStep:
 
 
 @dataclass(frozen=True)
+class Explained:
+    """How much of what the model gains over no features the features found account for.
+
+    All figures come from the same rows, drawn at random if there are many.
+    """
+
+    n: int
+    share: float
+    """Share of the gain of all features over none; NaN if the model gains nothing."""
+    ci_low: float
+    ci_high: float
+    n_improved: int
+    """Rows that all features together predict better than the features found."""
+    p_value: float
+    """Sign test of these rows: is anything left to find?"""
+    loss_hidden: float
+    loss_found: float
+    loss_all: float
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The smallest effects that the tests find four times out of five."""
+
+    power: float
+    alpha: float
+    """The strictest level that a single p-value may have to meet after the correction."""
+    correlation: float
+    """Permutation test: of the outcome with the prediction from one feature."""
+    probability: float
+    """Sign test: share of rows that a feature improves."""
+
+
+@dataclass(frozen=True)
 class CorrelatedGroup:
     """Features that move together, so a test of one says little about the others."""
 
