@@ -260,18 +260,18 @@ def feature_significance(
     >>> result.significant
     {1: [('X1',), ('X3',)], 2: [('X1', 'X2'), ('X4', 'X5')]}
     """
-    return significance(Request.checked(**locals()), model, X, y)
+    request = Request.checked(**locals())
+    return significance(request, model, X, y, Session.of(request))
 
 
 def significance(
-    request: Request, model: Any, X: Any, y: Any, *, gates: bool = True
+    request: Request, model: Any, X: Any, y: Any, session: Session, *, gates: bool = True
 ) -> SFITResult | PartitionedResult:
     """`feature_significance` for a checked request; `gates`: whether to ask what is left.
 
     With an averaged reference a gate costs as many predictions as there are rows and background
     rows. Callers that ask for what is left in another way leave it out.
     """
-    session = Session.of(request)
     session.warn(*request.warnings())
     warn_of_order(X, y, "y")
     warn_of_order(X, request.by, "by")

@@ -16,6 +16,7 @@ from sfit._contrast import Reveal, Term
 from sfit._differences import Evaluation
 from sfit._feature_significance import feature_significance, significance
 from sfit._request import Request
+from sfit._session import Session
 from sfit.exceptions import ArgumentError
 from sfit.rows import as_table, as_vector, every_tile, take_rows, to_native
 from sfit.rows._stored import open_store
@@ -41,6 +42,8 @@ class Subject:
     y: Any
     seed: int
     n_background: int
+    warnings: list[str]
+    """Every warning so far: the tests of an audit repeat none of them."""
 
     @property
     def reference(self) -> Average:
@@ -94,7 +97,13 @@ class Subject:
             "random_state": self.seed,
             **options,
         }
-        return significance(Request.checked(**arguments), self.model, self.X, self.y, gates=False)
+        checked = Request.checked(**arguments)
+        session = Session.of(checked, self.warnings)
+        return significance(checked, self.model, self.X, self.y, session, gates=False)
+
+    def warn(self, text: str) -> None:
+        """Issue a warning that is new."""
+        Session(warnings=self.warnings).warn(text)
 
 
 def check_in_memory(X: Any) -> None:

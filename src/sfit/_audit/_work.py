@@ -1,8 +1,4 @@
-"""The steps of an audit: what each may cost, what was left out, and what an earlier run finished.
-
-Steps run in the order of their use to the reader. Without a budget all steps run that need few
-predictions; the others run only within a budget.
-"""
+"""The work of an audit: what each step may cost, what was left out, what an earlier run finished."""
 
 from __future__ import annotations
 
@@ -11,12 +7,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sfit._audit._records import Step
+from sfit._audit._result import restored, stored_value
 from sfit._checkpoint import Checkpoint
-
-Value = TypeVar("Value")
+from sfit._document import storable
 
 STAGE = "audit"
 """The name under which a checkpoint stores finished steps."""
@@ -32,7 +28,10 @@ STEPS = (
     "interactions",
     "correlated groups",
 )
-"""All steps, the most useful first; those that cost nothing come with their neighbours."""
+"""All steps, the most useful first."""
+
+Fields = dict[str, Any]
+"""Some fields of an audit."""
 
 
 @dataclass
@@ -40,79 +39,80 @@ class Work:
     """The state of an audit while it runs."""
 
     limit: float | None
-    """Seconds that all steps may take; None: no limit."""
+    """Seconds that the audit may take; None: no limit."""
     checkpoint: Checkpoint | None
     bar: Any
     """A progress bar over the steps."""
+    started: float
+    """When the audit began, on the clock of `time.perf_counter`."""
     steps: list[Step] = field(default_factory=list)
-
-    @property
-    def spent(self) -> float:
-        """Seconds that steps have taken, those of an interrupted run included."""
-        return sum(step.seconds for step in self.steps)
+    before: float = 0.0
+    """Seconds that an interrupted run spent on steps that need not run again."""
 
     @property
     def left(self) -> float:
         """Seconds of the budget that are left; infinite without a budget."""
-        return float("inf") if self.limit is None else max(0.0, self.limit - self.spent)
+        if self.limit is None:
+            return float("inf")
+        return max(0.0, self.limit - self.before - (time.perf_counter() - self.started))
 
     def path_of(self, name: str) -> Path | None:
-        """The file in which a step stores its own unfinished work."""
+        """The file in which the test of a step stores its unfinished work."""
         if self.checkpoint is None:
             return None
         path = self.checkpoint.path
         return path.with_name(f"{path.name}-{name.replace(' ', '-')}")
 
     def run(
-        self,
-        name: str,
-        work: Callable[[], Value],
-        *,
-        expected: float,
-        pack: Callable[[Value], Any],
-        unpack: Callable[[Any], Value],
-        reason: str = "",
-    ) -> Value:
-        """Run a step, or restore it from the checkpoint; `reason` says which part is done."""
-        place, stored = STEPS.index(name), None
-        if self.checkpoint is not None:
-            stored = self.checkpoint.get(STAGE, 0, place, json.loads)
-        if stored is not None:
-            self._record(name, stored["reason"], stored["expected"], stored["seconds"])
-            return unpack(stored["value"])
+        self, name: str, work: Callable[[], Fields], *, expected: float = 0.0, reason: str = ""
+    ) -> Fields:
+        """The fields that a step gives; `reason` says why only a part of it is done."""
+        kept = self._stored(name)
+        if kept is not None:
+            self.before += kept["seconds"]
+            self._record(name, kept["reason"], kept["expected"], kept["seconds"])
+            return {field: restored(field, value) for field, value in kept["fields"].items()}
         self.bar.set_description(f"audit: {name}, about {duration(expected)}")
         started = time.perf_counter()
-        value = work()
+        fields = work()
         seconds = time.perf_counter() - started
         self._record(name, reason, expected, seconds)
         if self.checkpoint is not None:
-            kept = {
-                "reason": reason,
-                "expected": expected,
-                "seconds": seconds,
-                "value": pack(value),
-            }
-            self.checkpoint.put(STAGE, 0, place, json.dumps(kept).encode())
-            self.checkpoint.commit()
-            path = self.path_of(name)
-            for suffix in ("", "-wal", "-shm") if path is not None else ():
-                Path(f"{path}{suffix}").unlink(missing_ok=True)
-        return value
+            stored = {field: stored_value(field, value) for field, value in fields.items()}
+            timing = {"reason": reason, "expected": expected, "seconds": seconds}
+            self._store(self.checkpoint, name, {**timing, "fields": storable(stored)})
+        return fields
 
     def leave_out(self, name: str, reason: str, expected: float = 0.0) -> None:
         """Record a step that does not run."""
         self.steps.append(Step(name, "left out", reason, expected, 0.0))
         self.bar.update()
 
+    def is_stored(self, name: str) -> bool:
+        """Whether an earlier run finished a step."""
+        return self._stored(name) is not None
+
     def _record(self, name: str, reason: str, expected: float, seconds: float) -> None:
         self.steps.append(Step(name, "part" if reason else "done", reason, expected, seconds))
         self.bar.update()
+
+    def _stored(self, name: str) -> Any:
+        if self.checkpoint is None:
+            return None
+        return self.checkpoint.get(STAGE, 0, STEPS.index(name), json.loads)
+
+    def _store(self, checkpoint: Checkpoint, name: str, kept: dict[str, Any]) -> None:
+        checkpoint.put(STAGE, 0, STEPS.index(name), json.dumps(kept).encode())
+        checkpoint.commit()
+        # The test's own checkpoint has served its purpose.
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self.path_of(name)}{suffix}").unlink(missing_ok=True)
 
 
 def duration(seconds: float) -> str:
     """Seconds in a few words."""
     if seconds < 1:
-        return "1 s" if seconds > 0.5 else f"{seconds:.1g} s"
+        return f"{seconds:.1f} s"
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
