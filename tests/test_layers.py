@@ -217,6 +217,8 @@ MAY_IMPORT = {
         "_versions",
         "sample",
     ),
+    "_audit._records": (),
+    "_audit._performance": ("_audit._records", "_losses", "_text"),
     "simulate": ("exceptions", "_arguments"),
     "plotting": (
         "exceptions",
@@ -277,6 +279,7 @@ MAY_IMPORT = {
     ),
 }
 CALLS = (
+    "_audit",
     "compare",
     "_feature_significance",
     "_design",
