@@ -219,6 +219,8 @@ MAY_IMPORT = {
     ),
     "_audit._records": (),
     "_audit._performance": ("_audit._records", "_losses", "_text"),
+    "_audit._model_facts": ("_audit._records", "_text", "models"),
+    "_audit._data_facts": ("_audit._records", "_text", "rows", "sample"),
     "simulate": ("exceptions", "_arguments"),
     "plotting": (
         "exceptions",
