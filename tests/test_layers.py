@@ -217,6 +217,10 @@ MAY_IMPORT = {
         "_versions",
         "sample",
     ),
+    "_audit._records": (),
+    "_audit._performance": ("_audit._records", "_losses", "_text"),
+    "_audit._model_facts": ("_audit._records", "_text", "models"),
+    "_audit._data_facts": ("_audit._records", "_text", "rows", "sample"),
     "simulate": ("exceptions", "_arguments"),
     "plotting": (
         "exceptions",
@@ -277,6 +281,7 @@ MAY_IMPORT = {
     ),
 }
 CALLS = (
+    "_audit",
     "compare",
     "_feature_significance",
     "_design",

@@ -61,6 +61,8 @@ class Metric:
     n: int
     """Rows behind the figure."""
     higher_is_better: bool
+    reason: str = ""
+    """Why the value or its interval is NaN, as a sentence; empty if both are numbers."""
 
 
 @dataclass(frozen=True)
