@@ -188,6 +188,7 @@ MAY_IMPORT = {
     ),
     "_partitioned": ("_document", "_reported", "_result", "_text", "plotting"),
     "_text": (),
+    "_labels": ("_text",),
     "_words": ("_binomial", "_result", "_set_tests", "_text", "_words"),
     "_summary": ("_result", "_set_tests", "_text", "_words"),
     "_reported": ("_document", "report"),
@@ -224,6 +225,7 @@ MAY_IMPORT = {
         "_beta_choice",
         "compare",
         "_inside",
+        "_labels",
         "_partitioned",
         "_result",
         "_row_deltas",
@@ -239,6 +241,7 @@ MAY_IMPORT = {
     "report": (
         "exceptions",
         "compare",
+        "_labels",
         "_partitioned",
         "_result",
         "_set_tests",
