@@ -188,6 +188,7 @@ MAY_IMPORT = {
     ),
     "_partitioned": ("_document", "_reported", "_result", "_text", "plotting"),
     "_text": (),
+    "_labels": ("_text",),
     "_words": ("_binomial", "_result", "_set_tests", "_text", "_words"),
     "_summary": ("_result", "_set_tests", "_text", "_words"),
     "_reported": ("_document", "report"),
@@ -243,6 +244,7 @@ MAY_IMPORT = {
         "_beta_choice",
         "compare",
         "_inside",
+        "_labels",
         "_partitioned",
         "_profile",
         "_profiled",
@@ -260,6 +262,7 @@ MAY_IMPORT = {
     "report": (
         "exceptions",
         "compare",
+        "_labels",
         "_partitioned",
         "_result",
         "_set_tests",
