@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count, groupby
 from typing import Any
 
-from sfit.report._blocks import Block, Cards, Document, Facts, Picture, Table
+from sfit.report._blocks import Block, Cards, Document, Picture, Table, Text
 from sfit.report._comparison import column_key, number_in
 from sfit.report._figures import Figure, _canvas, _cover, _svg
 from sfit.report._templates import render_markdown, render_page
@@ -36,10 +36,13 @@ def as_document_markdown(document: Document) -> str:
 
 
 def _laid_out(blocks: Sequence[Block], names: Iterator[str]) -> Iterator[Laid]:
-    """Blocks with their pictures drawn; neighbouring facts stand side by side."""
-    for kind, group in groupby(blocks, type):
-        if kind is Facts:
-            yield "facts", list(group)
+    """Blocks with their pictures drawn; neighbouring facts, and sentences of a finding, as one."""
+    for kind, group in groupby(blocks, _kind):
+        if kind == "facts":
+            yield kind, list(group)
+            continue
+        if kind == "finding":
+            yield kind, [block.text for block in group if isinstance(block, Text)]
             continue
         for block in group:
             if isinstance(block, Picture):
@@ -49,7 +52,7 @@ def _laid_out(blocks: Sequence[Block], names: Iterator[str]) -> Iterator[Laid]:
             elif isinstance(block, Table):
                 yield "table", _table(block)
             else:
-                yield kind.__name__.lower(), block
+                yield kind, block
 
 
 def _flat(blocks: Sequence[Block], level: str) -> Iterator[tuple[str, str, Any]]:
@@ -60,7 +63,13 @@ def _flat(blocks: Sequence[Block], level: str) -> Iterator[tuple[str, str, Any]]
                 yield "card", level, card
                 yield from _flat(card.blocks, f"{level}#")
         else:
-            yield type(block).__name__.lower(), level, block
+            yield _kind(block), level, block
+
+
+def _kind(block: Block) -> str:
+    if isinstance(block, Text) and block.role == "finding":
+        return "finding"
+    return type(block).__name__.lower()
 
 
 def _table(table: Table) -> dict[str, Any]:

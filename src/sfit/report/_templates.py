@@ -1,4 +1,4 @@
-"""What both pages share: the templates, the policy of a page, and text made safe for each format."""
+"""What both pages share: their templates, their policy, and text made safe for each format."""
 
 from __future__ import annotations
 
