@@ -26,12 +26,15 @@ VOID = {"meta", "link", "br", "input"}
 
 
 class Page(HTMLParser):
-    """Elements of a page with their attributes and text, and whether its tags are balanced."""
+    """Elements of a page with their attributes and text, and whether its tags are balanced.
+
+    Places where a name may break are left out: they are no part of the text.
+    """
 
     def __init__(self, text):
         super().__init__()
         self.elements, self.open, self.texts = [], [], []
-        self.feed(text)
+        self.feed(text.replace("<wbr>", ""))
         self.close()
 
     def handle_starttag(self, tag, attrs):
@@ -201,7 +204,8 @@ def test_size_for_many_features():
     html = result.to_html()
     assert len(html.encode()) < 1_000_000
     assert "4,450 more sets are not in this table" in html
-    assert all(f">{name}<" in html for name in names)
+    plain = html.replace("<wbr>", "")
+    assert all(f">{name}<" in plain for name in names)
     assert len(first.to_html().encode()) < 200_000
 
 
@@ -682,7 +686,7 @@ def test_without_the_extras(monkeypatch, second):
     import importlib.util
 
     from sfit.exceptions import MissingDependencyError
-    from sfit.report import _page
+    from sfit.report import _templates
 
     real = builtins.__import__
 
@@ -697,7 +701,7 @@ def test_without_the_extras(monkeypatch, second):
         "sfit.report._notebook.find_spec",
         lambda name: None if name == "matplotlib" else found(name),
     )
-    _page._environment.cache_clear()
+    _templates._environment.cache_clear()
     assert "<svg" not in second._repr_html_()
     with pytest.raises(MissingDependencyError, match=r"pip install \"sfit\[report\]\""):
         second.to_html()

@@ -60,10 +60,10 @@ def _table(grid: Grid, most: int) -> dict[str, Any]:
         "mark": grid.mark,
         "notes": [*([printable(grid.note)] if grid.note else []), *notes],
         "columns": [
-            {"key": _key(title), "title": printable(title), "kind": kind}
+            {"key": column_key(title), "title": printable(title), "kind": kind}
             for title, kind in zip(grid.head, kinds, strict=True)
         ]
-        + [{"key": _key(grid.mark), "title": "Verdict", "kind": "verdict"}],
+        + [{"key": column_key(grid.mark), "title": "Verdict", "kind": "verdict"}],
         "rows": [
             {
                 "marked": marked,
@@ -82,10 +82,10 @@ def _kind(place: int, column: Sequence[str], grid: Grid) -> str:
     """Names of the row, numbers, or other text."""
     if place < grid.n_names:
         return "head"
-    return "number" if all(_value(text) is not None for text in column) else "name"
+    return "number" if all(number_in(text) is not None for text in column) else "name"
 
 
-def _value(text: str) -> str | None:
+def number_in(text: str) -> str | None:
     """The number that a cell shows, as spreadsheets write it; None if it shows other text."""
     if text in NO_NUMBER:
         return ""
@@ -97,7 +97,7 @@ def _value(text: str) -> str | None:
 
 
 def _cell(text: str, kind: str) -> dict[str, str]:
-    value = _value(text) if kind == "number" else ""
+    value = number_in(text) if kind == "number" else ""
     return {"kind": kind, "value": value or "", "text": printable(text)}
 
 
@@ -105,6 +105,6 @@ def _verdict(mark: str, marked: bool) -> dict[str, str]:
     return {"kind": "verdict", "value": str(int(marked)), "text": mark if marked else "–"}
 
 
-def _key(title: str) -> str:
+def column_key(title: str) -> str:
     """The name of a column in CSV: letters, digits and underscores."""
     return re.sub(r"\W+", "_", title.lower()).strip("_") or "column"
