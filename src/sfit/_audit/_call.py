@@ -122,7 +122,8 @@ def audit(
     """
     request = AuditRequest.checked(**locals())
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    check_in_memory(X)
+    check_in_memory(X, "X")
+    check_in_memory(train, "train")
     session = Session.of(request)
     seed = session.seed(request.random_state)
     subject = Subject(request, model, X, y, seed, request.n_background, session.warnings)
@@ -143,8 +144,8 @@ def audit(
         bar = progress_bar(total=len(STEPS), unit=" steps", enabled=request.progress)
         work = Work(limit, session.checkpoint, bar, session.started)
         with bar:
-            done = run_steps(subject, around, work, Costs(per_row, n_background))
-    return assemble(subject, around, done, work, session, made, per_row)
+            steps = run_steps(subject, around, work, Costs(per_row, n_background))
+        return assemble(steps, session, made, per_row)
 
 
 def _n_background(

@@ -44,8 +44,8 @@ def data_facts(
 
     `labels` names the columns that the model uses, by default all of them. `positions` tells where
     they stand in X; by default they are looked up by name, and count from 0 in X without names. `y`
-    holds the target, as the user passed it, or names its column. `classes` are
-    the labels of a classifier in the order of its probabilities, None for regression.
+    holds the target, as the user passed it, or names its column; None: only the columns count.
+    `classes` are the labels of a classifier in the order of its probabilities, None for regression.
     """
     table = as_table(X)
     names = column_names(table) or tuple(f"x{position}" for position in range(table.shape[1]))
@@ -53,7 +53,7 @@ def data_facts(
     if positions is None:
         positions = [names.index(label) for label in labels] if is_frame(table) else None
     positions = range(len(labels)) if positions is None else positions
-    target, values = _target(y, table, names)
+    target, values = ("", np.empty(0)) if y is None else _target(y, table, names)
     counts = [int(pd.isna(column_values(table, position)).sum()) for position in positions]
     missing = [pair for pair in zip(labels, counts, strict=True) if pair[1]]
     missing.sort(key=lambda pair: -pair[1])

@@ -106,11 +106,11 @@ class Subject:
         Session(warnings=self.warnings).warn(text)
 
 
-def check_in_memory(X: Any) -> None:
+def check_in_memory(rows: Any, argument: str) -> None:
     """Refuse rows that are read from files: an audit goes over them many times."""
-    if open_store(X) is not None:
+    if rows is not None and open_store(rows) is not None:
         raise ArgumentError(
-            "X must be rows in memory, because an audit describes and resamples them: read the "
+            f"{argument} must be rows in memory, because an audit describes and resamples them: read the "
             "files first, for example with pandas.read_parquet. feature_significance tests files "
             "of any size."
         )

@@ -7,7 +7,7 @@ import textwrap
 from sfit._audit._findings import findings, metric_name, metric_text, metrics_of, risks
 from sfit._audit._result import Audit
 from sfit._audit._tables import ranked
-from sfit._labels import labels
+from sfit._labels import columns, labels
 from sfit._text import number, p_text, printable, share_text, stars
 
 WIDTH = 80
@@ -66,7 +66,7 @@ def _features(audit: Audit) -> list[str]:
         better = "-" if beside is None or not beside.n else share_text(beside.n_positive / beside.n)
         improves = "-" if beside is None else "improves" if beside.significant else "no"
         name = names[test.term[0]]
-        pad = " " * max(0, NAME_WIDTH - display_width(name))
+        pad = " " * max(0, NAME_WIDTH - columns(name))
         mark = (stars(test.p_adjusted) or ".") if test.significant else ""
         lines.append(
             f"  {name}{pad} {number(test.estimate):>11} {p_text(test.p_adjusted):>11} "
