@@ -237,6 +237,8 @@ MAY_IMPORT = {
     "_audit._performance": ("_audit._records", "_losses", "_text"),
     "_audit._model_facts": ("_audit._records", "_text", "models"),
     "_audit._data_facts": ("_audit._records", "_text", "rows", "sample"),
+    "_audit._association": ("_audit._records", "rows"),
+    "_audit._protected": ("_audit._records", "_audit._association", "rows"),
     "simulate": ("exceptions", "_arguments"),
     "plotting": (
         "exceptions",
