@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
-from sfit._text import printable
+from sfit._text import printable, shortened
 
 Clusters = tuple[str, ...]
 """A text, cut where it may be cut: each character together with the marks that combine with it."""
@@ -29,6 +29,9 @@ INVISIBLE = re.compile(
 SEPARATORS = "_.-/: "
 FEWEST_COLUMNS = 6
 """Columns on which a name can still be told from its beginning and its end."""
+
+LONGEST_END = 40
+"""Characters of the words left out that a sentence quotes."""
 
 
 class _Cut(NamedTuple):
@@ -62,7 +65,7 @@ def left_out_of_labels(names: Iterable[str], width: int) -> str:
     """A sentence that names the words which all labels leave out; empty if there are none."""
     cut = _best_cut(tuple(dict.fromkeys(names)), width, "…")
     ends = [
-        f"{verb} with \u201c{text}\u201d"
+        f"{verb} with \u201c{shortened(text, LONGEST_END)}\u201d"
         for verb, text in (("begins", cut.prefix), ("ends", cut.suffix))
         if text
     ]
@@ -72,6 +75,16 @@ def left_out_of_labels(names: Iterable[str], width: int) -> str:
 def set_label(term: Iterable[str], labels_of: Mapping[str, str]) -> str:
     """The label of a set: those of its members. Different sets have different labels."""
     return JOIN.join(labels_of[name] for name in term)
+
+
+def distinct(texts: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
+    """Labels that may be alike, numbered where they are, or where they look like one taken."""
+    used, found = set(map(look, taken)), []
+    for text in texts:
+        tries = (text if number == 1 else f"{text} ({number})" for number in count(1))
+        found.append(next(label for label in tries if look(label) not in used))
+        used.add(look(found[-1]))
+    return found
 
 
 def columns(text: str) -> int:

@@ -296,7 +296,7 @@ class SFITResult(Reported):
         return _summary.as_text(self)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the estimates and intervals of all sets.
+        """Draw all sets: what share of the rows each improves, or how far the mean loss rises.
 
         Parameters
         ----------
@@ -305,12 +305,15 @@ class SFITResult(Reported):
 
         Returns
         -------
-        ImportanceDisplay
-            The display, drawn.
+        CoinDisplay or RiseDisplay
+            The display, drawn: `sfit.plotting.CoinDisplay` for the sign test,
+            `sfit.plotting.RiseDisplay` for the permutation test and the mean test.
         """
-        from sfit.plotting import ImportanceDisplay
+        from sfit.plotting import CoinDisplay, RiseDisplay
 
-        return ImportanceDisplay.from_result(self, ax=ax)
+        if isinstance(self.tests[0], SetTest):
+            return CoinDisplay.from_result(self, ax=ax)
+        return RiseDisplay.from_result(self, ax=ax)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the result as JSON; the part `result` is identical, byte for byte, for equal runs.
