@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
-from sfit._export._latex_text import escaped
+from sfit._export._latex_text import escaped, number
+from sfit._text import printable
 from sfit.exceptions import ArgumentError
 from sfit.report._blocks import Block, Cards, Cell, Document, Matrix, Table
 
 MOST_ROWS_ON_A_PAGE = 40
-LONG_NAME = 26
+LONG_NAME = 22
 """Characters beyond which a column of names breaks its lines."""
-MOST_WIDTH = 0.3
-"""Share of the line that such a column takes."""
+LINE = 105
+"""Characters of a line in small print, the space between columns included."""
+NARROW = 0.1
+"""Share of the line that a column of long names has at least."""
 
 PACKAGES = r"""% Needs \usepackage{booktabs,longtable,array} in the preamble."""
 
@@ -62,22 +66,30 @@ def _as_table(matrix: Matrix) -> Table:
 
 
 def _latex(table: Table) -> str:
-    columns = "".join(_column(table, place) for place in range(len(table.head)))
-    head = _row([escaped(text) for text in table.head])
+    head = _row([_head(table, place) for place in range(len(table.head))])
     marked = table.marked or (False,) * len(table.rows)
+    long = _long(table)
     body = [
-        _row([_bold(escaped(cell.text), flag) for cell in row])
+        _row(
+            [
+                _bold(number(cell.text) if kind == "number" else escaped(cell.text, breaks=b), flag)
+                for cell, kind, b in zip(row, table.kinds, long, strict=True)
+            ]
+        )
         for row, flag in zip(table.rows, marked, strict=True)
     ]
     title = escaped(table.title)
     if any(marked):
         title += f" (bold: {escaped(table.mark)})"
+    caption = rf"\caption{{{title}}}\label{{tab:{table.key}}}"
     notes = [rf"\par\smallskip {escaped(note)}" for note in table.notes]
+    size = r"\footnotesize\setlength{\tabcolsep}{3pt}"
+    columns = _columns(table)
     if len(body) > MOST_ROWS_ON_A_PAGE:
         lines = [
-            r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}",
+            rf"\begingroup{size}",
             rf"\begin{{longtable}}{{{columns}}}",
-            rf"\caption{{{title}}}\label{{tab:{table.key}}}\\",
+            rf"{caption}\\",
             r"\toprule", head, r"\midrule", r"\endfirsthead",
             r"\toprule", head, r"\midrule", r"\endhead",
             r"\bottomrule", r"\endfoot",
@@ -89,8 +101,8 @@ def _latex(table: Table) -> str:
     else:
         lines = [
             r"\begin{table}[htbp]",
-            r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-            rf"\caption{{{title}}}\label{{tab:{table.key}}}",
+            rf"\centering{size}",
+            caption,
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule", head, r"\midrule",
             *body,
@@ -102,14 +114,41 @@ def _latex(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _column(table: Table, place: int) -> str:
-    """The kind of a column; long names break."""
-    if table.kinds[place] == "number":
-        return "r"
-    longest = max((len(row[place].text) for row in table.rows), default=0)
-    if longest <= LONG_NAME:
-        return "l"
-    return rf">{{\raggedright\arraybackslash}}p{{{MOST_WIDTH}\linewidth}}"
+def _longest(table: Table, place: int) -> int:
+    return max((len(row[place].text) for row in table.rows), default=0)
+
+
+def _long(table: Table) -> list[bool]:
+    """Whether each column holds long names, which break."""
+    return [
+        kind != "number" and _longest(table, place) > LONG_NAME
+        for place, kind in enumerate(table.kinds)
+    ]
+
+
+def _columns(table: Table) -> str:
+    """The kinds of the columns; those of long names share what the others leave."""
+    longest = [_longest(table, place) for place in range(len(table.head))]
+    long = _long(table)
+    others = sum(n + 2 for n, breaks in zip(longest, long, strict=True) if not breaks)
+    share = max(NARROW, (1 - others / LINE) / max(sum(long), 1))
+    # Without hyphens: they would look like parts of the names.
+    form = r"\raggedright\arraybackslash\hyphenpenalty=10000 "
+    paragraph = rf">{{{form}}}p{{{share:.2f}\linewidth}}"
+    return "".join(
+        paragraph if breaks else "r" if kind == "number" else "l"
+        for kind, breaks in zip(table.kinds, long, strict=True)
+    )
+
+
+def _head(table: Table, place: int) -> str:
+    """A heading; one that is longer than its column stands on several lines."""
+    width, side = max(_longest(table, place), 8), "r" if table.kinds[place] == "number" else "l"
+    lines = [escaped(line) for line in textwrap.wrap(printable(table.head[place]), width)]
+    if len(lines) < 2:
+        return "".join(lines)
+    stacked = r"\\".join(lines)
+    return rf"\begin{{tabular}}[b]{{@{{}}{side}@{{}}}}{stacked}\end{{tabular}}"
 
 
 def _bold(text: str, flag: bool) -> str:

@@ -15,7 +15,7 @@ SIGNS = {
     "%": r"\%",
     "$": r"\$",
     "#": r"\#",
-    "_": r"\_\allowbreak{}",
+    "_": r"\_",
     "{": r"\{",
     "}": r"\}",
     "~": r"\textasciitilde{}",
@@ -45,8 +45,8 @@ SIGNS = {
     "√": r"$\surd$",
     "°": r"$^\circ$",
     "§": r"\S{}",
-    "‘": r"\textquoteleft{}",
-    "’": r"\textquoteright{}",
+    "\u2018": r"\textquoteleft{}",
+    "\u2019": r"\textquoteright{}",
     "“": r"\textquotedblleft{}",
     "”": r"\textquotedblright{}",
     "ß": r"\ss{}",
@@ -58,16 +58,15 @@ SIGNS = {
     "Ø": r"\O{}",
     "ł": r"\l{}",
     "Ł": r"\L{}",
-    "ı": r"\i{}",
-    "\u200b": r"\allowbreak{}",
+    "\u0131": r"\i{}",
     "\u200c": "",
     "\u200d": "",
 }
 
 GREEK = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "ζ": "zeta",
-    "η": "eta", "θ": "theta", "ι": "iota", "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu",
-    "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau", "υ": "upsilon", "φ": "phi",
+    "η": "eta", "θ": "theta", "\u03b9": "iota", "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu",
+    "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau", "\u03c5": "upsilon", "φ": "phi",
     "χ": "chi", "ψ": "psi", "ω": "omega", "Γ": "Gamma", "Δ": "Delta", "Θ": "Theta",
     "Λ": "Lambda", "Ξ": "Xi", "Π": "Pi", "Σ": "Sigma", "Φ": "Phi", "Ψ": "Psi", "Ω": "Omega",
 }  # fmt: skip
@@ -80,14 +79,36 @@ ACCENTS = {
 
 LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")
 """Between two hyphens, apostrophes or commas, which LaTeX would join."""
+POWER = re.compile(r"(<\s)?(-?[\d.]+)e([+-]?\d+)")
+BREAK = r"\allowbreak{}"
+LONG_RUN = 12
+"""Letters in a row after which a long name may break."""
 
 
-def escaped(text: str) -> str:
-    """Text as LaTeX prints it literally; a letter that pdfLaTeX cannot print as its code point."""
-    # Composed first: an accent alone then belongs to no letter that LaTeX knows.
+def escaped(text: str, *, breaks: bool = False) -> str:
+    """Text as LaTeX prints it literally; a letter that pdfLaTeX cannot print as its code point.
+
+    With `breaks`, lines may break after every sign and within long words.
+    """
+    # Composed first: LaTeX has commands for accents over a letter, and not for accents alone.
     letters = unicodedata.normalize("NFC", printable(text))
     joined = LIGATURES.sub("\x00", letters)
-    return "".join(map(_sign, joined)).replace("\x00", "{}")
+    written, run = [], 0
+    for letter in joined:
+        run = run + 1 if letter.isalnum() else 0
+        written.append(_sign(letter))
+        if breaks and letter != " " and (run == 0 or run % LONG_RUN == 0):
+            written.append(BREAK)
+    return "".join(written).replace("\x00", "{}")
+
+
+def number(text: str) -> str:
+    """A number; 2.8e-44 as a power of ten."""
+    match = POWER.fullmatch(text.replace("−", "-"))
+    if match is None:
+        return escaped(text)
+    below, digits, exponent = match.groups()
+    return rf"${'<' if below else ''}{digits}\times10^{{{int(exponent)}}}$"
 
 
 def _sign(letter: str) -> str:

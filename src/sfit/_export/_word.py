@@ -18,7 +18,7 @@ from sfit._export._word_style import (
     new_file,
     page_numbers,
 )
-from sfit._export._word_table import WordCell, fitted, table_element
+from sfit._export._word_table import WordCell, fits, slices, table_element, widths_of
 from sfit._text import printable
 from sfit.report._blocks import (
     Block,
@@ -38,7 +38,7 @@ from sfit.report._blocks import (
 )
 
 DRAWN_WIDTH = 7.5
-"""Inches that a picture of full width is drawn at: its letters stay readable on paper."""
+"""Inches that a picture is drawn at, if it needs no more: its letters stay readable on paper."""
 TALLEST = 8.4
 """Inches; a taller picture is made smaller."""
 
@@ -62,7 +62,7 @@ def write_word(
         file.add_paragraph(printable(document.subtitle), style="Subtitle")
     in_appendix = False
     for section in document.sections:
-        writer.turn(PORTRAIT)
+        writer.turn(page_of(section.blocks[0]) if section.blocks else PORTRAIT)
         heading = file.add_heading(printable(section.title), 1)
         if section.appendix and not in_appendix:
             heading.paragraph_format.page_break_before = True
@@ -102,8 +102,7 @@ class Writer:
 
     def write(self, block: Block) -> None:
         """Write one block."""
-        if not isinstance(block, Table | Matrix):
-            self.turn(PORTRAIT)
+        self.turn(page_of(block))
         self.forms[type(block)](block)
 
     def turn(self, page: Page) -> None:
@@ -158,47 +157,24 @@ class Writer:
             self._grid(rows, [0.75, 1.9, self.page.inside - 2.65], has_head=False)
 
     def _table(self, block: Table) -> None:
-        marked = block.marked or (False,) * len(block.rows)
-        right = [kind == "number" for kind in block.kinds]
-        head = [WordCell(text, at) for text, at in zip(block.head, right, strict=True)]
-        rows = [
-            [
-                WordCell(cell.text, at, flag, "marked" if flag else "")
-                for cell, at in zip(row, right, strict=True)
-            ]
-            for row, flag in zip(block.rows, marked, strict=True)
-        ]
-        note = [f"Bold and shaded: {block.mark}."] if any(marked) else []
-        self._wide(block.title, [head, *rows])
-        self._lines([*note, *block.notes], "SfitNote")
+        note = [f"Bold and shaded: {block.mark}."] if any(block.marked) else []
+        self._slices(block.title, cells_of(block), [*note, *block.notes])
 
     def _matrix(self, block: Matrix) -> None:
-        head = [WordCell(block.corner), *(WordCell(name, True) for name in block.columns)]
-        rows = [
-            [
-                WordCell(name, bold=True),
-                *(
-                    WordCell(text, True, flag, "marked" if flag else "")
-                    for text, flag in zip(texts, flags, strict=True)
-                ),
-            ]
-            for name, texts, flags in zip(block.rows, block.cells, block.marked, strict=True)
-        ]
-        self._wide(block.title, [head, *rows])
-        self._lines([block.note] if block.note else [], "SfitNote")
+        self._slices(block.title, cells_of(block), [block.note] if block.note else [])
 
-    def _wide(self, title: str, rows: Sequence[Sequence[WordCell]]) -> None:
-        """A table on the page that it fits: upright if possible."""
-        _, fits = fitted(rows, PORTRAIT.inside)
-        self.turn(PORTRAIT if fits else LANDSCAPE)
+    def _slices(self, title: str, rows: Sequence[Sequence[WordCell]], notes: Sequence[str]) -> None:
+        """A table, in slices if it is too wide for any page."""
         self._title(title)
-        self._grid(rows, fitted(rows, self.page.inside)[0])
+        for some in slices(rows, self.page.inside):
+            self._grid(some, widths_of(some, self.page.inside))
+        self._lines(notes, "SfitNote")
 
     def _picture(self, block: Picture) -> None:
         from docx.shared import Inches
 
         display = block.display
-        drawn = min(block.width, DRAWN_WIDTH)
+        drawn = min(block.width, max(DRAWN_WIDTH, getattr(display, "width", 0.0)))
         scale = min(1.0, self.page.inside / drawn, TALLEST / display.height)
         self._title(display.title)
         paragraph = self.file.add_paragraph(style="SfitPicture")
@@ -231,3 +207,44 @@ class Writer:
         rows = [[WordCell(role, bold=True), *[WordCell("")] * 3] for role in block.roles]
         share = self.page.inside / 10
         self._grid([head, *rows], [2.4 * share, 2.6 * share, 3.2 * share, 1.8 * share], height=0.5)
+
+
+def page_of(block: Block) -> Page:
+    """The page that a block fits on, upright if possible."""
+    if not isinstance(block, Table | Matrix) or fits(cells_of(block), PORTRAIT.inside):
+        return PORTRAIT
+    return LANDSCAPE
+
+
+def cells_of(block: Table | Matrix) -> list[list[WordCell]]:
+    """The heading and the rows of a table."""
+    if isinstance(block, Matrix):
+        return _cells_of_matrix(block)
+    marked = block.marked or (False,) * len(block.rows)
+    right = [kind == "number" for kind in block.kinds]
+    return [
+        [WordCell(text, at) for text, at in zip(block.head, right, strict=True)],
+        *(
+            [
+                WordCell(cell.text, at, flag, "marked" if flag else "")
+                for cell, at in zip(row, right, strict=True)
+            ]
+            for row, flag in zip(block.rows, marked, strict=True)
+        ),
+    ]
+
+
+def _cells_of_matrix(block: Matrix) -> list[list[WordCell]]:
+    return [
+        [WordCell(block.corner), *(WordCell(name, True) for name in block.columns)],
+        *(
+            [
+                WordCell(name, bold=True),
+                *(
+                    WordCell(text, True, flag, "marked" if flag else "")
+                    for text, flag in zip(texts, flags, strict=True)
+                ),
+            ]
+            for name, texts, flags in zip(block.rows, block.cells, block.marked, strict=True)
+        ),
+    ]

@@ -1,8 +1,8 @@
-"""Tables of a Word document, as the XML that Word stores: python-docx takes minutes for many rows."""
+"""Tables of a Word document, as the XML that Word stores: cell by cell it would take minutes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
@@ -13,10 +13,14 @@ TWENTIETHS = 1440
 
 LINE = "D0D5DD"
 SHADE = {"head": "EEF2F7", "marked": "E8F1FB", "yes": "E3F4E6", "no": "FBE4E4", "open": "FFF4D6"}
-CHARACTER = 0.072
+CHARACTER = 0.062
 """Inches that a character of a table needs."""
-PADDING = 0.16
+PADDING = 0.14
 """Inches beside the text of a cell."""
+LONGEST = 40
+"""Characters of a column on one line."""
+NARROW = 1.1
+"""Inches that a column of names has at least, if its names are that long."""
 
 
 class WordCell(NamedTuple):
@@ -95,18 +99,50 @@ def breakable(text: str) -> str:
     return text
 
 
-def fitted(rows: Sequence[Sequence[WordCell]], widest: float) -> tuple[list[float], bool]:
-    """Widths of the columns in inches, and whether they fit into `widest` without wrapping.
-
-    Names may take a third of the width before they wrap; headings wrap at spaces.
-    """
-    natural = [_natural(column, widest / 3) for column in zip(*rows, strict=True)]
+def widths_of(rows: Sequence[Sequence[WordCell]], widest: float) -> list[float]:
+    """Widths of the columns in inches, which fill `widest`: numbers on one line, names wrap."""
+    natural, rigid = _natural(rows)
+    fixed = sum(width for width, stays in zip(natural, rigid, strict=True) if stays)
     total = sum(natural)
-    return [width * widest / total for width in natural], total <= 1.15 * widest
+    if total <= widest or fixed >= widest or all(rigid):
+        return [width * widest / total for width in natural]
+    share = (widest - fixed) / (total - fixed)
+    return [width if stays else width * share for width, stays in zip(natural, rigid, strict=True)]
 
 
-def _natural(column: Sequence[WordCell], longest: float) -> float:
-    head, *cells = column
-    words = max((len(word) for word in head.text.split()), default=1)
-    text = max((len(cell.text) for cell in cells), default=1)
-    return min(CHARACTER * max(words, text, 2), longest) + PADDING
+def fits(rows: Sequence[Sequence[WordCell]], widest: float) -> bool:
+    """Whether the numbers fit, with a readable width for each column of names."""
+    natural, rigid = _natural(rows)
+    least = [
+        width if stays else min(width, NARROW) for width, stays in zip(natural, rigid, strict=True)
+    ]
+    return sum(least) <= widest
+
+
+def slices(rows: Sequence[Sequence[WordCell]], widest: float) -> Iterator[list[Sequence[WordCell]]]:
+    """A table as tables of fewer columns that fit; each begins with the first column."""
+    n = len(rows[0])
+    start = 1
+    while start < n or start == 1:
+        stop = n
+        while stop > start + 1 and not fits(_columns(rows, start, stop), widest):
+            stop -= 1
+        yield _columns(rows, start, stop)
+        start = stop if stop > start else n + 1
+
+
+def _columns(rows: Sequence[Sequence[WordCell]], start: int, stop: int) -> list[Sequence[WordCell]]:
+    return [[row[0], *row[start:stop]] for row in rows]
+
+
+def _natural(rows: Sequence[Sequence[WordCell]]) -> tuple[list[float], list[bool]]:
+    """The width of each column on one line, within reason; and whether it must have it."""
+    head, *body = rows
+    widths, rigid = [], []
+    for place, title in enumerate(head):
+        words = max((len(word) for word in title.text.split()), default=1)
+        text = max((len(row[place].text) for row in body), default=1)
+        width = CHARACTER * min(max(words, text, 2), LONGEST) + PADDING
+        widths.append(width)
+        rigid.append(title.right or width <= NARROW)
+    return widths, rigid

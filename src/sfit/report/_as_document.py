@@ -58,6 +58,8 @@ class Captioned:
     title: str
     caption: str
     height: float
+    width: float = 0.0
+    """Inches that the picture needs; 0: any width will do."""
 
     def plot(self, ax: Any) -> Any:
         """Draw on `ax`."""
@@ -194,7 +196,9 @@ def _overview(result: AnyResult) -> list[Block]:
         return []
     display = PartsDisplay(result)
     caption = "Each feature alone, by part, on a common scale. Filled and coloured: significant."
-    return [Picture(Captioned(display, "Parts side by side", caption, display.height))]
+    return [
+        Picture(Captioned(display, "Parts side by side", caption, display.height, display.width))
+    ]
 
 
 def _pictures(result: AnyResult) -> list[list[Picture]]:
@@ -246,4 +250,4 @@ def _pairs(result: SFITResult) -> Picture:
         effect += "gain of the pair that this is,"
     caption = f"{effect} for each pair tested; significant pairs are filled and bold."
     width, height = display.size
-    return Picture(Captioned(display, title, caption, height), min(width, 11.0))
+    return Picture(Captioned(display, title, caption, height, width), min(width, 11.0))
