@@ -43,7 +43,7 @@ def assemble(steps: Steps, session: Session, made: str, per_row: float) -> Audit
     )
     facts = model_facts(subject.model, view, request.model_name)
     result = {
-        "metrics": (),
+        "performance": (),
         "typical": None,
         "by_group": None,
         "interactions": None,

@@ -149,10 +149,9 @@ def interaction_blocks(audit: Audit) -> tuple[Block, ...]:
         )
         blocks.append(_pairs_table(pairs))
     if audit.group_tests is not None:
-        groups = [
-            test for test in audit.group_tests.tests if test.term[0] not in audit.data_names
-        ]
-        blocks.append(_group_table(groups))
+        groups = {group.name for group in audit.correlated}
+        tests = [test for test in audit.group_tests.tests if test.term[0] in groups]
+        blocks.append(_group_table(tests))
     return tuple(blocks)
 
 

@@ -116,7 +116,7 @@ SIDES = {"all": "All features", "found": "Features found", "nothing": "No featur
 
 
 def _performance(audit: Audit) -> Table:
-    names = list(dict.fromkeys(metric.name for metric in audit.metrics))
+    names = list(dict.fromkeys(metric.name for metric in audit.performance))
     rows = []
     for side, label in SIDES.items():
         metrics = {metric.name: metric for metric in metrics_of(audit, side)}
@@ -124,7 +124,7 @@ def _performance(audit: Audit) -> Table:
             n = next(iter(metrics.values())).n
             texts = [metric_text(metrics[name]) if name in metrics else "–" for name in names]
             rows.append((Cell(label), *map(Cell, texts), Cell(f"{n:,}")))
-    reasons = {f"{metric_name(m.name)}: {m.reason}" for m in audit.metrics if m.reason}
+    reasons = {f"{metric_name(m.name)}: {m.reason}" for m in audit.performance if m.reason}
     level = percent(1 - audit.settings.alpha)
     return Table(
         "Performance",

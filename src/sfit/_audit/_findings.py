@@ -54,7 +54,7 @@ def metric_text(metric: Metric) -> str:
 
 def metrics_of(audit: Audit, side: str) -> list[Metric]:
     """The metrics of one side: "all", "found" or "nothing"."""
-    return [metric for metric in audit.metrics if metric.side == side]
+    return [metric for metric in audit.performance if metric.side == side]
 
 
 def findings(audit: Audit, max_names: int = 8) -> list[str]:
@@ -116,15 +116,15 @@ def _remainder_sentences(audit: Audit) -> list[str]:
             "With all features the mean loss is not lower than with none: there is no gain to "
             "explain."
         ]
-    return [explained_sentence(explained, bool(audit.selected))]
+    return [explained_sentence(explained, bool(audit.selected), audit.settings.alpha)]
 
 
-def explained_sentence(explained: Explained, any_found: bool) -> str:
+def explained_sentence(explained: Explained, any_found: bool, alpha: float) -> str:
     """How much of the gain the features found account for, and whether anything is left."""
     left = max(0.0, 1 - explained.share)
     still = (
         f"something is left to find ({p_relation(explained.p_value)})"
-        if explained.p_value < 0.05
+        if explained.p_value < alpha
         else f"no test shows that anything is left to find ({p_relation(explained.p_value)})"
     )
     if not any_found:
@@ -179,7 +179,8 @@ def _protected_risks(audit: Audit) -> Iterator[str]:
     used = [name for name in audit.settings.protected if name in audit.selected]
     if used:
         verb = "is a protected attribute" if len(used) == 1 else "are protected attributes"
-        yield f"{listed(used)} {verb}, and the model's use of it is related to the outcome."
+        them = "it" if len(used) == 1 else "them"
+        yield f"{listed(used)} {verb}, and the model uses {them} in a way related to the outcome."
     for attribute in audit.settings.protected:
         close = [
             one
@@ -192,8 +193,8 @@ def _protected_risks(audit: Audit) -> Iterator[str]:
 
 
 def _other_risks(audit: Audit) -> Iterator[str]:
-    explained = audit.explained
-    if explained is not None and 1 - explained.share > MUCH_LEFT and explained.p_value < 0.05:
+    explained, alpha = audit.explained, audit.settings.alpha
+    if explained is not None and 1 - explained.share > MUCH_LEFT and explained.p_value < alpha:
         yield (
             f"{share_text(1 - explained.share)} of the model's gain is not attributed to any "
             "feature found: it may rest on interactions, or on features too weak to detect."
@@ -206,7 +207,7 @@ def _other_risks(audit: Audit) -> Iterator[str]:
         few = [name for name in strongest_first(audit) if name not in typical.selected]
         if few:
             verb = "helps" if len(few) == 1 else "help"
-            yield f"{listed(few, 6)} {verb} a minority of the rows only."
+            yield f"{listed(few, 6)} {verb} a minority of the rows, not the typical one."
 
 
 def strengths(audit: Audit) -> list[str]:

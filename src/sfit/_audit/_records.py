@@ -120,6 +120,11 @@ class CorrelatedGroup:
     largest: float
     significant: tuple[str, ...]
 
+    @property
+    def name(self) -> str:
+        """The name of the group as one feature."""
+        return " + ".join(self.features)
+
 
 @dataclass(frozen=True)
 class Proxy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from sfit._audit._records import (
     Proxy,
     Step,
 )
-from sfit._document import blame_document, read, record_from, storable, texts, write
+from sfit._document import blame_document, read, record_from, save, storable, texts, write
 from sfit._partitioned import PartitionedResult
 from sfit._profile import FeatureProfile
 from sfit._reported import Reported
@@ -77,7 +77,7 @@ class Audit(Reported):
         Name, size, period, target, missing values and fingerprint of the held-out rows.
     train : DataFacts or None
         The same of the training rows, if they were given.
-    metrics : tuple of Metric
+    performance : tuple of Metric
         Performance with all features, with those found and with none, each with an interval.
     related : SFITResult
         Permutation test of every feature, with averaged references.
@@ -108,7 +108,7 @@ class Audit(Reported):
     caveats : tuple of str
         What a reader must know; every view shows them.
     run : dict
-        Versions, time and warnings; ignored by ``==``.
+        Versions, time and warnings; ignored by ``==``, as are `steps`.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class Audit(Reported):
     """
 
     RECORDS: ClassVar[Mapping[str, type]] = {
-        "metrics": Metric,
+        "performance": Metric,
         "profiles": FeatureProfile,
         "build_up": BuildUpStep,
         "correlated": CorrelatedGroup,
@@ -156,7 +156,7 @@ class Audit(Reported):
     model: ModelFacts
     data: DataFacts
     train: DataFacts | None
-    metrics: tuple[Metric, ...]
+    performance: tuple[Metric, ...]
     related: SFITResult
     typical: SFITResult | None
     by_group: PartitionedResult | None
@@ -175,10 +175,15 @@ class Audit(Reported):
     run: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        """Equal if everything but `run` is equal; NaN equals NaN."""
+        """Equal if all but `run`, `steps` and times is equal; NaN equals NaN."""
         if not isinstance(other, Audit):
             return NotImplemented
-        return bool(storable(self._content()) == storable(other._content()))
+        return bool(self._timeless() == other._timeless())
+
+    def _timeless(self) -> Any:
+        """Everything that does not depend on when and how fast the audit ran."""
+        settings = replace(self.settings, made="", seconds_per_pass=0.0)
+        return storable(replace(self, settings=settings, steps=())._content())
 
     def __hash__(self) -> int:
         return hash((self.settings, self.related))
@@ -223,6 +228,28 @@ class Audit(Reported):
 
         return tables_of(self)
 
+    def metrics(self) -> dict[str, float]:
+        """The numbers that describe the audit as a whole, for MLflow.
+
+        Returns
+        -------
+        dict of str to float
+            Performance, numbers of features, and the share of the gain explained.
+        """
+        from sfit._audit._tables import metrics_of
+
+        return metrics_of(self)
+
+    def params(self) -> dict[str, str]:
+        """The settings as text, for MLflow.
+
+        Returns
+        -------
+        dict of str to str
+            Names and texts.
+        """
+        return {name: str(value) for name, value in asdict(self.settings).items() if value}
+
     def document(self) -> Any:
         """The page as sections of plain blocks, which HTML, Markdown and Word render.
 
@@ -234,6 +261,45 @@ class Audit(Reported):
         from sfit._audit._document import document_of
 
         return document_of(self)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Write the page: self-contained, to read, print, sign and file.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; by default none.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from sfit.report._document_page import as_document_page
+
+        return save(as_document_page(self.document()), path)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """Write the page as Markdown, without pictures.
+
+        Parameters
+        ----------
+        path : path, optional
+            File to write; by default none.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from sfit.report._document_page import as_document_markdown
+
+        return save(as_document_markdown(self.document()), path)
+
+    def _repr_html_(self) -> str:
+        from sfit._audit._notebook import for_notebook
+
+        return for_notebook(self)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the audit as JSON, with the results it was made from.

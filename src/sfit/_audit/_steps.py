@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sfit._audit._association import correlated_groups
@@ -11,6 +11,7 @@ from sfit._audit._build_up import build_up, clusters_of, drawn_rows, steps_of
 from sfit._audit._pairs import partners_of, promising_pairs
 from sfit._audit._performance import performance
 from sfit._audit._protected import group_outcomes, proxies
+from sfit._audit._records import Step
 from sfit._audit._subject import RowPredictions, Subject, predict_rows
 from sfit._audit._surroundings import Surroundings
 from sfit._audit._work import Fields, Work
@@ -20,8 +21,8 @@ from sfit.sample import Sample
 VALUES = 64
 """Values at which a restricted function is predicted, about; see `restrict/_tables.py`."""
 
-BUILD_UP_PASSES = 20
-"""Without a budget, the build-up may cost this many passes."""
+BUILD_UP_PASSES = 40
+"""Without a budget, the build-up is expected to cost at most this many passes."""
 
 FEWEST_ROWS = 300
 """Fewer rows would say too little about sets of features."""
@@ -82,6 +83,14 @@ class Steps:
         else:
             self.fields |= self.work.run(name, work, expected=expected)
 
+    def learn(self, step: Step) -> None:
+        """Correct the time of a prediction by that of a finished step of joint sides.
+
+        Large batches are faster than the batch that was timed, and other programs interfere.
+        """
+        ratio = step.seconds / step.expected if step.expected > 0 else 1.0
+        self.costs = replace(self.costs, per_row=self.costs.per_row * min(max(ratio, 0.2), 5.0))
+
     def metrics(self, side: str, rows: RowPredictions, sample: Sample) -> tuple[Any, ...]:
         """The metrics of one side, with intervals."""
         view = self.sample.view
@@ -110,7 +119,7 @@ def run_steps(subject: Subject, around: Surroundings, work: Work, costs: Costs) 
     def of_model() -> Fields:
         sides = {"all": everything, "nothing": nothing}
         metrics = [steps.metrics(side, rows, sample) for side, rows in sides.items()]
-        return {"metrics": tuple(metric for of_side in metrics for metric in of_side)}
+        return {"performance": tuple(metric for of_side in metrics for metric in of_side)}
 
     def related() -> Fields:
         path = work.path_of("related features")
@@ -180,14 +189,15 @@ def _build_up(steps: Steps) -> None:
         request, seed = steps.subject.request, steps.subject.seed
         some = sample if n_rows == n else sample.subset(drawn_rows(n, n_rows, seed))
         built = build_up(some, found, request.alpha, seed)
-        metrics = (*steps.fields["metrics"], *steps.metrics("found", built.found, some))
-        return {"build_up": built.steps, "explained": built.explained, "metrics": metrics}
+        metrics = (*steps.fields["performance"], *steps.metrics("found", built.found, some))
+        return {"build_up": built.steps, "explained": built.explained, "performance": metrics}
 
     expected = costs.joint(n_rows, n_sides)
     if expected > work.left and not work.is_stored("build-up"):
         work.leave_out("build-up", TOO_LITTLE, expected)
     else:
         steps.fields |= work.run("build-up", run, expected=expected, reason=reason)
+        steps.learn(work.steps[-1])
 
 
 def _groups(steps: Steps, expected: float) -> None:
@@ -255,7 +265,7 @@ def _interactions(steps: Steps, singles: float) -> None:
     if n_pairs < 1 and not work.is_stored("interactions"):
         work.leave_out("interactions", TOO_LITTLE, costs.joint(n_rows) + singles)
         return
-    reason = _part(n_pairs, len(pairs), "of the most promising pairs", n_rows, n)
+    reason = _part(n_pairs, len(pairs), "pairs", n_rows, n)
     chosen = partners_of(pairs[:n_pairs], sample.features.names)
 
     def run() -> Fields:
@@ -293,7 +303,7 @@ def _group_tests(steps: Steps, singles: float) -> None:
     if expected > work.left and not work.is_stored("correlated groups"):
         work.leave_out("correlated groups", TOO_LITTLE, expected)
         return
-    groups = {" + ".join(group.features): list(group.features) for group in correlated}
+    groups = {group.name: list(group.features) for group in correlated}
 
     def run() -> Fields:
         some = subject if n_rows == n else subject.subset(drawn_rows(n, n_rows, subject.seed))
@@ -308,7 +318,7 @@ def _part(n_done: int, n_all: int, what: str, n_rows: int, n: int) -> str:
     """Which part of a step is done; empty if all of it is."""
     parts = []
     if n_done < n_all:
-        parts.append(f"{n_done} of {n_all} {what}")
+        parts.append(f"the {n_done} most promising of {n_all} {what}")
     if n_rows < n:
-        parts.append(f"on {n_rows:,} rows drawn at random")
-    return f"{', '.join(parts)}, for the budget." if parts else ""
+        parts.append(f"{n_rows:,} rows drawn at random")
+    return f"{' on '.join(parts)}: the budget allows no more." if parts else ""

@@ -17,7 +17,7 @@ def tables_of(audit: Audit) -> dict[str, pd.DataFrame]:
     """All tables that are not empty, by name."""
     tables = {
         "features": features_of(audit),
-        "performance": frame_of(audit.metrics),
+        "performance": frame_of(audit.performance),
         "related": audit.related.table,
         "typical": None if audit.typical is None else audit.typical.table,
         "by_group": None if audit.by_group is None else audit.by_group.table,
@@ -38,6 +38,24 @@ def tables_of(audit: Audit) -> dict[str, pd.DataFrame]:
         "settings": facts_of(audit.settings),
     }
     return {name: table for name, table in tables.items() if table is not None and len(table)}
+
+
+def metrics_of(audit: Audit) -> dict[str, float]:
+    """The most important numbers of an audit, by name."""
+    numbers = {
+        "n_rows": float(audit.data.n_rows),
+        "n_features": float(len(audit.related.feature_names)),
+        "n_significant": float(len(audit.selected)),
+        "n_caveats": float(len(audit.caveats)),
+        "n_checks_failed": float(sum(check.state == "no" for check in audit.checks)),
+    }
+    if audit.typical is not None:
+        numbers["n_typical"] = float(len(audit.typical.selected))
+    if audit.explained is not None:
+        numbers["share_explained"] = audit.explained.share
+    for metric in audit.performance:
+        numbers[f"{metric.name}_{metric.side}"] = metric.value
+    return numbers
 
 
 def features_of(audit: Audit) -> pd.DataFrame:
