@@ -13,6 +13,7 @@ from sfit.plotting._models import ModelsDisplay
 from sfit.plotting._part_gains import PartGainsDisplay
 from sfit.plotting._parts import PartsDisplay
 from sfit.plotting._ranks import RanksDisplay
+from sfit.plotting._ribbons import RibbonsDisplay
 
 __all__ = [
     "BetaCurveDisplay",
@@ -23,5 +24,6 @@ __all__ = [
     "PartGainsDisplay",
     "PartsDisplay",
     "RanksDisplay",
+    "RibbonsDisplay",
     "SignificanceBetaDisplay",
 ]
