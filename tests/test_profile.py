@@ -19,6 +19,7 @@ from sfit._profiled import profiles
 from sfit.exceptions import ArgumentError, DataError
 
 N = 900
+ONE = _profile.Outputs("regression", ("prediction",), (0,), 1)
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +162,7 @@ def test_classes_and_several_outputs():
     y = np.where(X[:, 0] + rng.normal(size=1500) > 0, "yes", "no")
     model = linear.LogisticRegression().fit(X, y)
     first, second = profiles(model, X, y)
-    assert first.outputs == ("yes",) and first.n_outputs == 1
+    assert (first.task, first.outputs, first.n_outputs) == ("classification", ("yes",), 1)
     assert first.direction == "rising" and first.responses[0][0] < first.base[0]
     assert second.feature == "x1"
     labels = rng.choice(list("abcdef"), 1500, p=[0.05, 0.3, 0.25, 0.2, 0.12, 0.08])
@@ -270,9 +271,7 @@ def test_every_row_is_counted_once(x, data):
     x = np.where(missing, np.nan, x)
     seen = _profile.Rows(gain, np.power(np.nan_to_num(x)[:, None], 3), np.ones(len(x), dtype=bool))
     effects = sfit._contrast.Effects(0.0, 0.0, 0.0, 0, 0)
-    made = _profile.profile_of(
-        "x", numbers(x), seen, np.zeros(1), ("prediction",), 1, effects, 0.05, 0
-    )
+    made = _profile.profile_of("x", numbers(x), seen, np.zeros(1), ONE, effects, 0.05, 0)
     assert sum(made.bin_n) + made.n_missing == len(x)
     assert sum(made.counts) + made.n_elsewhere + made.n_missing == len(x)
     assert len(made.values) <= _profile.MOST_VALUES and list(made.values) == sorted(made.values)
@@ -323,5 +322,5 @@ def test_a_far_value_does_not_widen_the_bins():
     x = np.append(np.random.default_rng(0).normal(size=1000), [1e9, np.inf])
     seen = _profile.Rows(np.zeros(len(x)), x[:, None], np.ones(len(x), dtype=bool))
     effects = sfit._contrast.Effects(0.0, 0.0, 0.0, 0, 0)
-    made = _profile.profile_of("x", numbers(x), seen, x[:1], ("p",), 1, effects, 0.05, 0)
+    made = _profile.profile_of("x", numbers(x), seen, x[:1], ONE, effects, 0.05, 0)
     assert made.edges[-1] < 10 and made.n_elsewhere == 2 and made.values[-1] == 1e9

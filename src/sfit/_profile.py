@@ -45,6 +45,8 @@ class FeatureProfile:
         Values at which the responses are given: ascending, and at most 120. For categories, their
         positions in `labels`. Empty if the prediction is not a function of one column: for a group
         of columns, and if `always_on` columns vary.
+    task : {"regression", "classification"}
+        Whether responses are predictions or probabilities.
     outputs : tuple of str
         What the model predicts: "prediction", or the classes shown. For two classes, only the
         second. For more, the four most frequent.
@@ -93,6 +95,7 @@ class FeatureProfile:
     is_numeric: bool
     labels: tuple[str, ...]
     values: tuple[float, ...]
+    task: str
     outputs: tuple[str, ...]
     n_outputs: int
     responses: tuple[tuple[float, ...], ...]
@@ -158,6 +161,21 @@ class Rows(NamedTuple):
     """One column per output shown."""
     predicted: Array
     """Whether the model predicted the value of the row; else the prediction is interpolated."""
+
+
+class Outputs(NamedTuple):
+    """The outputs of the model that are recorded."""
+
+    task: str
+    names: tuple[str, ...]
+    columns: tuple[int, ...]
+    """Their columns in a prediction."""
+    n_outputs: int
+
+    def of(self, predictions: Array) -> Array:
+        """The outputs shown, one column each, as doubles."""
+        columns = predictions.reshape(len(predictions), -1)[:, list(self.columns)]
+        return columns.astype(np.float64)
 
 
 def numbers(x: Array) -> Values:
@@ -234,22 +252,22 @@ def profile_of(
     values: Values | None,
     rows: Rows,
     base: Array,
-    outputs: tuple[str, ...],
-    n_outputs: int,
+    outputs: Outputs,
     effects: Effects,
     alpha: float,
     n_knots: int,
 ) -> FeatureProfile:
     """The profile of a feature; without `values`, its predictions are no function of one column."""
-    nothing = _Curve((), (), ("",) * len(outputs), (), ())
+    nothing = _Curve((), (), ("",) * len(outputs.names), (), ())
     curve = nothing if values is None else _curve(values, rows)
     return FeatureProfile(
         feature=feature,
         n=len(rows.gain),
         is_numeric=values is not None and values.labels is None,
         labels=() if values is None or values.labels is None else values.labels,
-        outputs=outputs,
-        n_outputs=n_outputs,
+        task=outputs.task,
+        outputs=outputs.names,
+        n_outputs=outputs.n_outputs,
         base=tuple(base.tolist()),
         ribbon=ribbon_of(rows.gain),
         n_better=effects.n_better,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from sfit._arguments import as_seed, check_level
 from sfit._array import Array
 from sfit._differences import Ask, Evaluation
 from sfit._features import positions_of
-from sfit._profile import FeatureProfile, Rows, Values, categories, numbers, profile_of
+from sfit._profile import FeatureProfile, Outputs, Rows, Values, categories, numbers, profile_of
 from sfit._row_deltas import alone, asks_of, column_labels, losses_by_row
 from sfit._warn import warn_user
 from sfit.restrict import Computed, Restricted
@@ -103,8 +103,7 @@ def profiles(
                 None if column is None else _values(sample, table, position, column),
                 rows,
                 base.mean(axis=0),
-                shown.names,
-                shown.n_outputs,
+                shown,
                 effects,
                 alpha,
                 _n_knots(evaluation.predictions.prepared.get(ask.full)),
@@ -160,31 +159,19 @@ def _values(sample: Sample, table: Table, position: int, column: int) -> Values:
     return categories(codes, tuple(names), np.asarray(pd.isna(held)))
 
 
-class _Outputs(NamedTuple):
-    """The outputs of the model that are recorded."""
-
-    names: tuple[str, ...]
-    columns: tuple[int, ...]
-    n_outputs: int
-
-    def of(self, predictions: Array) -> Array:
-        """The outputs shown, one column each, as doubles."""
-        columns = predictions.reshape(len(predictions), -1)[:, list(self.columns)]
-        return columns.astype(np.float64)
-
-
-def _outputs(sample: Sample) -> _Outputs:
-    classes = sample.view.classes
-    if sample.view.task == "regression" or classes is None:
+def _outputs(sample: Sample) -> Outputs:
+    """The second of two classes, the most frequent of several, or the first few outputs."""
+    task, classes = sample.view.task, sample.view.classes
+    if task == "regression" or classes is None:
         n = 1 if sample.rows.first.y.ndim == 1 else sample.rows.first.y.shape[1]
         columns = tuple(range(min(n, MOST_OUTPUTS)))
         names = tuple(f"prediction {k + 1}" for k in columns) if n > 1 else ("prediction",)
-        return _Outputs(names, columns, n)
+        return Outputs(task, names, columns, n)
     if len(classes) == 2:
-        return _Outputs((str(classes[1]),), (1,), 1)
+        return Outputs(task, (str(classes[1]),), (1,), 1)
     n_rows = sum(np.bincount(tile.y, minlength=len(classes)) for tile in every_tile(sample.rows))
     columns = tuple(np.argsort(-np.asarray(n_rows), kind="stable")[:MOST_OUTPUTS].tolist())
-    return _Outputs(tuple(str(classes[k]) for k in columns), columns, len(classes))
+    return Outputs(task, tuple(str(classes[k]) for k in columns), columns, len(classes))
 
 
 def _batches(asks: Sequence[Ask], size: int) -> Iterator[list[Ask]]:
@@ -197,7 +184,7 @@ def _batches(asks: Sequence[Ask], size: int) -> Iterator[list[Ask]]:
             yield same_base[start : start + size]
 
 
-def _base(evaluation: Evaluation, base: Computed, shown: _Outputs) -> Array:
+def _base(evaluation: Evaluation, base: Computed, shown: Outputs) -> Array:
     """Predictions with every feature hidden: one row, or one per row if some are always on."""
     predicted = []
     for tile in every_tile(evaluation.rows):
@@ -209,7 +196,7 @@ def _base(evaluation: Evaluation, base: Computed, shown: _Outputs) -> Array:
 
 
 def _gathered(
-    evaluation: Evaluation, asks: Sequence[Ask], base: Array, shown: _Outputs
+    evaluation: Evaluation, asks: Sequence[Ask], base: Array, shown: Outputs
 ) -> Iterator[tuple[Ask, Rows, Any]]:
     """Each question with the gains and predictions of all rows."""
     seen: list[list[Rows]] = [[] for _ in asks]
