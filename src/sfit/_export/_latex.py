@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from sfit._export._latex_text import escaped, number
 from sfit._text import printable
@@ -17,6 +18,8 @@ LINE = 105
 """Characters of a line in small print, the space between columns included."""
 NARROW = 0.1
 """Share of the line that a column of long names has at least."""
+
+NUMBER: Literal["number"] = "number"
 
 PACKAGES = r"""% Needs \usepackage{booktabs,longtable,array} in the preamble."""
 
@@ -59,7 +62,7 @@ def _as_table(matrix: Matrix) -> Table:
         title=matrix.title,
         key=matrix.key,
         head=(matrix.corner, *matrix.columns),
-        kinds=("name", *("number" for _ in matrix.columns)),
+        kinds=("name", *(NUMBER for _ in matrix.columns)),
         rows=rows,
         notes=(matrix.note,) if matrix.note else (),
     )
@@ -143,7 +146,7 @@ def _columns(table: Table) -> str:
 
 def _head(table: Table, place: int) -> str:
     """A heading; one that is longer than its column stands on several lines."""
-    width, side = max(_longest(table, place), 8), "r" if table.kinds[place] == "number" else "l"
+    width, side = max(_longest(table, place), 10), "r" if table.kinds[place] == "number" else "l"
     lines = [escaped(line) for line in textwrap.wrap(printable(table.head[place]), width)]
     if len(lines) < 2:
         return "".join(lines)

@@ -118,7 +118,7 @@ def _sign(letter: str) -> str:
         return letter
     if letter in GREEK:
         return rf"$\{GREEK[letter]}$"
-    base, *accents = unicodedata.normalize("NFD", letter)
-    if len(accents) == 1 and accents[0] in ACCENTS and base.isascii() and base.isalpha():
-        return rf"\{ACCENTS[accents[0]]}{{{base}}}"
+    parts = unicodedata.normalize("NFD", letter)
+    if len(parts) == 2 and parts[1] in ACCENTS and parts[0].isascii() and parts[0].isalpha():
+        return rf"\{ACCENTS[parts[1]]}{{{parts[0]}}}"
     return rf"\texttt{{U+{ord(letter):04X}}}"

@@ -43,7 +43,7 @@ class Logged(Protocol):
         """The page."""
 
 
-def log_to_mlflow(result: Logged, prefix: str = "sfit") -> str:
+def log_to_mlflow(result: Logged, prefix: Any = "sfit") -> str:
     """Log to the active run, or to a new one that is then ended; the id of the run."""
     if not isinstance(prefix, str) or re.fullmatch(r"[A-Za-z0-9][\w-]*", prefix, re.ASCII) is None:
         raise ArgumentError(

@@ -56,6 +56,6 @@ def params_of(result: AnyResult) -> dict[str, str]:
 
 def _text(value: Any) -> str:
     if isinstance(value, tuple):
-        return ", ".join(map(_text, value))
+        return ", ".join(map(_text, value)) or "none"
     text = plain(value)
     return "none" if text is None else str(text)

@@ -176,8 +176,8 @@ def _made(report: Mapping[str, Any]) -> list[Block]:
     blocks: list[Block] = [Facts(tuple(report["settings"]))]
     if report["stages"]:
         rows = tuple(tuple(map(Cell, stage)) for stage in report["stages"])
-        head, kinds = ("Stage", "Route", "Time"), ("name", "name", "number")
-        blocks.append(Table("Stages", "stages", head, kinds, rows))
+        kinds: tuple[Kind, ...] = ("name", "name", "number")
+        blocks.append(Table("Stages", "stages", ("Stage", "Route", "Time"), kinds, rows))
     if report["versions"]:
         blocks.append(Facts(tuple(report["versions"]), "Versions"))
     return [*blocks, Text(report["method"], "note")]
