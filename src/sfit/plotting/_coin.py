@@ -41,7 +41,7 @@ LOST = "^"
 
 LOOKS: dict[str, dict[str, Any]] = {
     "better": {"facecolor": BLUE, "edgecolor": BLUE},
-    "better, within beta": {"facecolor": "none", "edgecolor": BLUE, "hatch": "....."},
+    "better, within beta": {"facecolor": "none", "edgecolor": BLUE, "hatch": "|||||"},
     "unchanged": {"facecolor": "none", "edgecolor": GREY},
     "worse": {"facecolor": "none", "edgecolor": ORANGE, "hatch": "/////"},
 }
