@@ -255,6 +255,7 @@ def test_intervals_of_a_regression_cover_the_true_value():
         check_coverage(covered, name)
 
 
+@pytest.mark.long
 def test_intervals_of_clusters_cover_the_true_value():
     """40 clusters of 10 rows with a common effect; intervals that ignore them cover less."""
     covered = {"clusters": 0, "rows": 0}

@@ -82,6 +82,10 @@ def performance(
             predictions = predictions[:, 0]
         measures = _of_regression(loss)
     groups = _groups(len(y), units, seed)
+    if task == "classification":
+        # AUC and average precision sort the rows for every group, which is faster once sorted.
+        order = np.argsort(predictions[:, -1], kind="stable")
+        y, predictions, groups = y[order], predictions[order], groups[order]
     return tuple(_metric(side, one, y, predictions, groups, alpha) for one in measures)
 
 
