@@ -13,6 +13,7 @@ from sfit.plotting._models import ModelsDisplay
 from sfit.plotting._part_gains import PartGainsDisplay
 from sfit.plotting._parts import PartsDisplay
 from sfit.plotting._ranks import RanksDisplay
+from sfit.plotting._response import ResponseDisplay
 from sfit.plotting._ribbons import RibbonsDisplay
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "PartGainsDisplay",
     "PartsDisplay",
     "RanksDisplay",
+    "ResponseDisplay",
     "RibbonsDisplay",
     "SignificanceBetaDisplay",
 ]
