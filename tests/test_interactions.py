@@ -873,7 +873,7 @@ def test_the_matrix_of_all_pairs(result):
     assert strongest.term == ("X4", "X5")
     importance = result.plot()
     assert "over the sum of their parts" in importance.axes_[1].get_title(loc="left")
-    assert importance.axes_[1].get_yticklabels()[0].get_text() == "X4, X5"
+    assert importance.axes_[1].get_yticklabels()[0].get_text() == "X4 + X5"
 
 
 def test_the_correction_needs_no_caveat_if_all_pairs_are_tested(rows):
