@@ -261,14 +261,26 @@ def feature_significance(
     {1: [('X1',), ('X3',)], 2: [('X1', 'X2'), ('X4', 'X5')]}
     """
     request = Request.checked(**locals())
-    session = Session.of(request)
+    return significance(request, model, X, y, Session.of(request))
+
+
+def significance(
+    request: Request, model: Any, X: Any, y: Any, session: Session, *, gates: bool = True
+) -> SFITResult | PartitionedResult:
+    """`feature_significance` for a checked request; `gates`: whether to ask what is left.
+
+    With an averaged reference a gate costs as many predictions as there are rows and background
+    rows. Callers that ask for what is left in another way leave it out.
+    """
     session.warn(*request.warnings())
     warn_of_order(X, y, "y")
-    warn_of_order(X, by, "by")
-    warn_of_order(X, clusters, "clusters")
+    warn_of_order(X, request.by, "by")
+    warn_of_order(X, request.clusters, "clusters")
     seed = session.seed(request.random_state)
-    sample = prepare(model, X, y, by=by, clusters=clusters, seed=seed, **request.subject)
-    candidates = check_partners(partners, sample.features.names)
+    sample = prepare(
+        model, X, y, by=request.by, clusters=request.clusters, seed=seed, **request.subject
+    )
+    candidates = check_partners(request.partners, sample.features.names)
     conditions = Conditions(
         sample.features,
         sample.rows,
@@ -276,11 +288,13 @@ def feature_significance(
         request.by_class,
         request.dependent,
     )
-    design = design_of(request, sample, candidates, conditions)
+    design = replace(design_of(request, sample, candidates, conditions), gates=gates)
     validation = validation_of(request, sample, model)
     chosen = {"given": "rest" if design.rest else sorted(design.given), "partners": candidates}
     identity = request.identity() | chosen
-    stored = opened_for(checkpoint, checkpoint_key, identity, sample, validation)
+    stored = opened_for(
+        request.checkpoint, request.checkpoint_key, identity, sample, validation
+    )
     with stored as session.checkpoint:
         if sample.seed is not None or request.test.random:
             seed = session.seed(request.random_state)  # stored: a resumed run draws the same
@@ -298,9 +312,9 @@ def feature_significance(
         outcomes = follow(design, sizes, answer, session.warn)
         session.caveats += evaluation.caveats()
     results = report(request, sample, design, outcomes, choice, session)
-    if by is None:
+    if request.by is None:
         return results[0]
-    label = by if isinstance(by, str) else "part"
+    label = request.by if isinstance(request.by, str) else "part"
     return PartitionedResult(tuple(zip(sample.rows.parts, results, strict=True)), label)
 
 

@@ -14,7 +14,7 @@ from sfit._export._cells import looks_like_formula, plain
 from sfit._export._office import check_office_path, save_office
 from sfit._text import printable, shortened
 from sfit.exceptions import ArgumentError, MissingDependencyError
-from sfit.report._describe import decimals_for
+from sfit.report._set_tables import decimals_for
 
 MOST_ROWS = 1_048_576
 """Rows of a sheet, the heading among them."""

@@ -174,7 +174,8 @@ class Writer:
         from docx.shared import Inches
 
         display = block.display
-        drawn = min(block.width, max(DRAWN_WIDTH, getattr(display, "width", 0.0)))
+        widths = block.width, getattr(display, "widest", block.width)
+        drawn = min(*widths, max(DRAWN_WIDTH, getattr(display, "width", 0.0)))
         scale = min(1.0, self.page.inside / drawn, TALLEST / display.height)
         self._title(display.title)
         paragraph = self.file.add_paragraph(style="SfitPicture")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from sfit.cli import _inputs
+from sfit.cli._audit import audit
 from sfit.cli._compare import compare
 from sfit.cli._options import (
     AllowPickle,
@@ -183,6 +184,14 @@ def run_test(
     write_result(result, report, json)
 
 
+app.command(
+    "audit",
+    epilog="""\b
+Examples:
+  sfit audit model.skops test.csv -t y --train train.csv --report audit.html
+  sfit audit model.txt test.csv -t sold --classes no,yes --train train.csv --protected SEX
+  sfit audit model.onnx test.csv -t y --train train.csv --budget '300 passes' --expect AGE=+""",
+)(audit)
 app.add_typer(compare)
 
 

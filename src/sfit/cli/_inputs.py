@@ -185,7 +185,7 @@ def checkpoint_key(checkpoint: Path | None, *models: str) -> str | None:
 
 def stored_result(path: Path) -> Any:
     """A result of any kind, as `to_json` wrote it."""
-    from sfit import FeatureComparison, ModelComparison, PartComparison, SFITResult
+    from sfit import Audit, FeatureComparison, ModelComparison, PartComparison, SFITResult
     from sfit._partitioned import PartitionedResult
 
     if not path.is_file():
@@ -194,6 +194,7 @@ def stored_result(path: Path) -> Any:
     with path.open("rb") as file:
         head = file.read(200).decode(errors="replace")
     kinds: tuple[Any, ...] = (
+        Audit,
         PartitionedResult,
         ModelComparison,
         FeatureComparison,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sfit._labels import JOIN
 from sfit._set_tests import base_names
-from sfit._text import number, p_relation, printable, shortened
+from sfit._text import listed, number, p_relation, printable, shortened
 from sfit.exceptions import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -82,14 +83,8 @@ def inner_axes(ax: Any, boxes: Sequence[tuple[float, float, float, float]]) -> l
 
 
 def short(name: Any, longest: int = LONGEST_NAME) -> str:
-    """A printable name that fits beside a plot."""
+    """A printable name that fits a title. Names beside each other need `sfit._labels.labels`."""
     return shortened(printable(name), longest)
-
-
-def short_set(names: Sequence[str], size: int) -> str:
-    """Names of a set of `size` features, or some of them: the larger the set, the shorter each."""
-    longest = LONGEST_NAME if size == 1 else max(12, 34 // size)
-    return ", ".join(short(name, longest) for name in names)
 
 
 def name_ticks(axis: Any, positions: Sequence[float], labels: Sequence[str], **look: Any) -> None:
@@ -136,10 +131,22 @@ def finite_limits(tests: Iterable[AnySetTest | Interval]) -> tuple[float, float]
     return padded(end for test in tests for end in (test.estimate, test.ci_low, test.ci_high))
 
 
+def corrected_verdicts(corrected: bool) -> str:
+    """A sentence for the captions of intervals, if verdicts are corrected; else empty."""
+    if not corrected:
+        return ""
+    return " Verdicts are corrected for the number of tests; the intervals drawn are not."
+
+
+def extent(values: Iterable[float]) -> tuple[float, float]:
+    """A range that contains zero and all finite values."""
+    ends = [value for value in values if math.isfinite(value)]
+    return max(min([0.0, *ends]), -DRAWABLE), min(max([0.0, *ends]), DRAWABLE)
+
+
 def padded(values: Iterable[float]) -> tuple[float, float]:
     """A padded range that contains zero and all finite values."""
-    ends = [value for value in values if math.isfinite(value)]
-    low, high = max(min([0.0, *ends]), -DRAWABLE), min(max([0.0, *ends]), DRAWABLE)
+    low, high = extent(values)
     pad = 0.05 * (high - low) or 1.0
     return low - pad, high + pad
 
@@ -182,13 +189,12 @@ def draw_intervals(
 
 
 def sentence(test: AnySetTest, words: Words) -> str:
-    """The test of a set in words, for a tooltip."""
+    """The test of a set in words, with full names, for a tooltip."""
     base = base_names(test)
-    over = f" over {', '.join(map(short, base[:6]))}" if base else ""
-    more = f" and {len(base) - 6} more" if len(base) > 6 else ""
+    over = f" over {listed(base)}" if base else ""
     verdict = "significant" if test.significant else "not significant"
     return (
-        f"{', '.join(map(short, test.term))}{over}{more}\n"
+        f"{JOIN.join(map(printable, test.term))}{over}\n"
         f"{words.estimate} {number(test.estimate)}, interval {number(test.ci_low)} to "
         f"{number(test.ci_high)}\n"
         f"{words.evidence(test)}, {p_relation(test.p_adjusted)}: {verdict}"

@@ -198,7 +198,7 @@ def prepare(
     if not owners:
         raise ArgumentError("there is no feature left to test: every column is always_on.")
     check_reference(reference, labels)
-    drawn = False
+    own, drawn = takes_own_values(reference, len(labels), X), False
     if isinstance(reference, Average):
         reference, drawn = draw_background(reference, labels, seed)
     if not unnamed:
@@ -221,7 +221,6 @@ def prepare(
         by_class=by_class,
         of_counts=chosen.of_counts,
     )
-    own = takes_own_values(reference, len(labels))
     tested = masked_features(rows, owners, revealed, own)
     return Sample(
         view=rows.view,

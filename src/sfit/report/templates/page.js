@@ -19,6 +19,21 @@
   name();
 })();
 
+// Put text on the clipboard; the older way where the page may not.
+const put = async (text) => {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    if (!done) throw new Error("the browser refused");
+  }
+};
+
 // Tables: sort by any column, filter by name or verdict, copy the visible rows.
 for (const block of document.querySelectorAll(".block:has(table.sets)")) {
   const table = block.querySelector("table.sets");
@@ -27,14 +42,16 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
   const rows = [...body.rows];
   const [search, significant, copy, status] = ["[type=search]", "[type=checkbox]", ".copy", ".status"]
     .map((selector) => block.querySelector(selector));
+  const isNumber = (plain) => !Number.isNaN(Number(plain.replace("inf", "Infinity")));
   const value = (row, column) => {
     const cell = row.cells[column];
-    if (!("v" in cell.dataset)) return cell.textContent.toLowerCase();
-    return cell.dataset.v === "" ? NaN : Number(cell.dataset.v.replace("inf", "Infinity"));
+    const plain = cell.dataset.v ?? cell.textContent;
+    if (!("v" in cell.dataset) || !isNumber(plain)) return plain.toLowerCase();
+    return plain === "" ? NaN : Number(plain.replace("inf", "Infinity"));
   };
 
   const compare = (a, b) => {
-    if (typeof a === "string") return a.localeCompare(b, undefined, { numeric: true });
+    if (typeof a === "string" || typeof b === "string") return String(a).localeCompare(String(b), undefined, { numeric: true });
     // Cells without a number come last in either direction.
     return a - b;
   };
@@ -77,23 +94,11 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
   significant.addEventListener("change", filter);
 
   // A spreadsheet would run a name that starts like a formula: a quote keeps it text.
-  const text = (cell) => cell.textContent.replace(/^\s*[=+\-@]/, "'$&");
+  const safe = (text) => text.replace(/^\s*[=+\-@]/, "'$&");
   const field = (cell) => {
-    const plain = "v" in cell.dataset ? cell.dataset.v : text(cell);
+    const v = cell.dataset.v;
+    const plain = v !== undefined && isNumber(v) ? v : safe(v ?? cell.textContent);
     return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
-  };
-  const put = async (csv) => {
-    try {
-      await navigator.clipboard.writeText(csv);
-    } catch {
-      const area = document.createElement("textarea");
-      area.value = csv;
-      document.body.append(area);
-      area.select();
-      const done = document.execCommand("copy");
-      area.remove();
-      if (!done) throw new Error("the browser refused");
-    }
   };
   copy.addEventListener("click", async () => {
     const visible = [...body.rows].filter((row) => !row.hidden);
@@ -111,6 +116,35 @@ for (const block of document.querySelectorAll(".block:has(table.sets)")) {
   block.querySelector(".tools").hidden = false;
   filter();
 }
+
+// Code: copy it.
+for (const button of document.querySelectorAll(".copy-code")) {
+  button.addEventListener("click", async () => {
+    try {
+      await put(button.parentElement.querySelector("code").textContent);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Select the code to copy it";
+    }
+    button.focus();
+  });
+  button.hidden = false;
+}
+
+// Contents: open where they stand beside the text. On paper everything folded is open.
+(() => {
+  const wide = matchMedia("(min-width: 90rem)");
+  const contents = document.querySelector(".toc details");
+  const show = () => { if (contents) contents.open = wide.matches; };
+  wide.addEventListener("change", show);
+  show();
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = [...document.querySelectorAll("main details:not([open])")];
+    for (const one of closed) one.open = true;
+  });
+  addEventListener("afterprint", () => { for (const one of closed) one.open = false; });
+})();
 
 // Tooltips without delay and in full, instead of the browser's.
 (() => {

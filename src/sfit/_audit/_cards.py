@@ -1,0 +1,196 @@
+"""One card per significant feature, the matrix of features by groups, and the interactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfit._audit._findings import directions
+from sfit._audit._result import Audit
+from sfit._audit._tables import ranked
+from sfit._partitioned import PartitionedResult
+from sfit._text import listed, number, p_relation, p_text, printable, share_text, stars
+from sfit.report._blocks import Block, Card, Cell, Facts, Matrix, Picture, Table, Text
+
+CARD_WIDTH = 5.0
+"""Inches of the picture on a card."""
+
+OPPOSITE = {True: "as expected", False: "not as expected", None: "no curve to compare with"}
+
+
+def feature_cards(audit: Audit) -> tuple[Card, ...]:
+    """A card for every significant feature, the strongest first."""
+    return tuple(_card(audit, test) for test in ranked(audit) if test.significant)
+
+
+def _card(audit: Audit, test: Any) -> Card:
+    from sfit.plotting import ResponseDisplay
+
+    [feature] = test.term
+    profile = audit.profile(feature)
+    blocks: list[Block] = []
+    if profile is not None:
+        blocks.append(Picture(ResponseDisplay(profile), CARD_WIDTH))
+    pairs = [
+        ("Rise of the mean loss", f"{number(test.rise)} ({_interval(test)})"),
+        ("Evidence", f"{p_relation(test.p_adjusted)} after the correction"),
+        *_typical(audit, feature),
+        *([("Direction", _direction(audit, feature))] if profile is not None else []),
+        *_rows(profile),
+        *_groups(audit, feature),
+        *_partners(audit, feature),
+    ]
+    blocks.append(Facts(tuple((name, printable(text)) for name, text in pairs)))
+    return Card(printable(feature), f"significant {stars(test.p_adjusted)}".strip(), tuple(blocks))
+
+
+def _interval(test: Any) -> str:
+    return f"{number(test.ci_low)} to {number(test.ci_high)}"
+
+
+def _typical(audit: Audit, feature: str) -> list[tuple[str, str]]:
+    if audit.typical is None:
+        return []
+    test: Any = next((one for one in audit.typical.tests if one.term == (feature,)), None)
+    if test is None or not test.n:
+        return []
+    verdict = "improves" if test.significant else "does not improve"
+    share = share_text(test.n_positive / test.n)
+    return [("Typical row", f"{verdict} it: {share} of rows better by over {test.beta:.0%}")]
+
+
+def _direction(audit: Audit, feature: str) -> str:
+    profile = audit.profile(feature)
+    observed = profile.direction if profile is not None else ""
+    expected = next((one for one in directions(audit) if one.feature == feature), None)
+    text = observed or "not a single direction"
+    if expected is None:
+        return text
+    return f"{text}; expected {expected.expected}: {OPPOSITE[expected.agrees]}"
+
+
+def _rows(profile: Any) -> list[tuple[str, str]]:
+    if profile is None:
+        return []
+    better, worse = (share_text(n / profile.n) for n in (profile.n_better, profile.n_worse))
+    return [("Rows", f"{better} predicted better, {worse} worse, mean gain "
+             f"{number(profile.mean_gain)}")]
+
+
+def _groups(audit: Audit, feature: str) -> list[tuple[str, str]]:
+    parts = audit.by_group
+    if parts is None:
+        return []
+    found = [str(label) for label, result in parts.parts if feature in result.selected]
+    missing = [str(label) for label, result in parts.parts if feature not in result.selected]
+    if not missing:
+        return [("Groups", f"significant in all {len(found)} groups of {parts.by}")]
+    if not found:
+        return [("Groups", f"significant in no single group of {parts.by}")]
+    return [("Groups", f"significant for {parts.by} = {listed(found, 4)}; not for "
+             f"{listed(missing, 4)}")]
+
+
+def _partners(audit: Audit, feature: str) -> list[tuple[str, str]]:
+    if audit.interactions is None:
+        return []
+    partners = [
+        name
+        for test in audit.interactions.tests
+        if test.order == 2 and test.significant and feature in test.term
+        for name in test.term
+        if name != feature
+    ]
+    return [("Acts together with", listed(partners, 5) if partners else "no tested partner")]
+
+
+def group_matrix(parts: PartitionedResult, features: list[str]) -> Matrix:
+    """Features by groups: the rise of the mean loss, marked where it is significant."""
+    tests = [
+        {test.term[0]: test for test in result.tests if len(test.term) == 1}
+        for _, result in parts.parts
+    ]
+    others = [
+        name
+        for name in parts.parts[0][1].feature_names
+        if name not in features and any(name in result.selected for _, result in parts.parts)
+    ]
+    rows = [*features, *others]
+    cells = tuple(tuple(number(of_part[name].estimate) for of_part in tests) for name in rows)
+    marked = tuple(tuple(bool(of_part[name].significant) for of_part in tests) for name in rows)
+    columns = tuple(
+        printable(f"{parts.by} = {label}") + f" ({result.settings.n_rows:,} rows)"
+        for label, result in parts.parts
+    )
+    return Matrix(
+        "Features by groups",
+        "groups",
+        "Feature",
+        columns,
+        tuple(map(printable, rows)),
+        cells,
+        marked,
+        "Rise of the mean loss in each group; bold: significant in that group, corrected within "
+        "it. Smaller groups have less power. compare_parts tests whether groups differ.",
+    )
+
+
+def interaction_blocks(audit: Audit) -> tuple[Block, ...]:
+    """The tests of pairs over the sum of their parts, and of correlated groups as one."""
+    blocks: list[Block] = []
+    if audit.interactions is not None:
+        pairs = [test for test in audit.interactions.tests if test.order == 2]
+        found = sum(test.significant for test in pairs)
+        n = audit.interactions.settings.n_rows
+        blocks.append(
+            Text(
+                f"{found} of {len(pairs)} pairs tested predict better than the sum of their parts "
+                f"(mean test on {n:,} rows)."
+            )
+        )
+        blocks.append(_pairs_table(pairs))
+    if audit.group_tests is not None:
+        groups = {group.name for group in audit.correlated}
+        tests = [test for test in audit.group_tests.tests if test.term[0] in groups]
+        blocks.append(_group_table(tests))
+    return tuple(blocks)
+
+
+def _pairs_table(pairs: list[Any]) -> Table:
+    ordered = sorted(pairs, key=lambda test: (not test.significant, -test.strength))
+    return Table(
+        "Pairs over the sum of their parts",
+        "interactions",
+        ("Pair", "Mean gain", "Interval", "Adjusted p", "Verdict"),
+        ("name", "number", "number", "number", "verdict"),
+        tuple(
+            (
+                Cell(" + ".join(map(printable, test.term))),
+                Cell(number(test.mean), f"{test.mean:.6g}"),
+                Cell(f"{number(test.ci_low)} to {number(test.ci_high)}"),
+                Cell(p_text(test.p_adjusted), f"{test.p_adjusted:.6g}"),
+                Cell("significant" if test.significant else "–"),
+            )
+            for test in ordered
+        ),
+        tuple(test.significant for test in ordered),
+    )
+
+
+def _group_table(groups: list[Any]) -> Table:
+    return Table(
+        "Correlated groups, tested as one feature",
+        "group_tests",
+        ("Group", "Rise", "Interval", "Adjusted p", "Verdict"),
+        ("name", "number", "number", "number", "verdict"),
+        tuple(
+            (
+                Cell(printable(test.term[0])),
+                Cell(number(test.rise), f"{test.rise:.6g}"),
+                Cell(f"{number(test.ci_low)} to {number(test.ci_high)}"),
+                Cell(p_text(test.p_adjusted), f"{test.p_adjusted:.6g}"),
+                Cell("significant" if test.significant else "–"),
+            )
+            for test in groups
+        ),
+        tuple(test.significant for test in groups),
+    )
