@@ -5,7 +5,7 @@
 
 from hostile import HOSTILE
 
-from sfit._text import printable
+from sfit._text import printable, shortened
 from sfit.plotting._style import Tooltip
 from sfit.report._blocks import (
     Card,
@@ -49,7 +49,9 @@ class Bars:
         self.ax = ax
         places = range(len(self.names))
         ax.barh(places, [1 / (1 + place) for place in places], color="#0072b2", height=0.5)
-        ax.set_yticks(places, [name.replace("$", r"\$") for name in self.names], fontsize=8)
+        ax.set_yticks(
+            places, [shortened(name, 24).replace("$", r"\$") for name in self.names], fontsize=8
+        )
         ax.invert_yaxis()
         ax.spines[["top", "right"]].set_visible(False)
         return self

@@ -277,6 +277,11 @@ MAY_IMPORT = {
     "_audit._model_facts": ("_audit._records", "_text", "models"),
     "_audit._data_facts": ("_audit._records", "_text", "rows", "sample"),
     "_audit._association": ("_audit._records", "rows"),
+    "_audit._matching": ("exceptions", "rows"),
+    "_audit._overlap": ("_audit._matching", "rows"),
+    "_audit._ranges": ("_audit._matching", "rows"),
+    "_audit._checks": ("_audit._overlap", "_audit._ranges", "_audit._records", "_power", "_text"),
+    "_audit._detectable": ("_power",),
     "_audit._protected": ("_audit._records", "_audit._association", "rows"),
     "simulate": ("exceptions", "_arguments"),
     "plotting": (

@@ -129,7 +129,8 @@ def test_the_page_says_it_all(second, tmp_path):
     ):
         assert words in text, words
     assert html.count("<svg ") == 3
-    assert len(re.findall(r'<th scope="row"', html)) == 2 * len(second.tests)
+    assert len(re.findall(r'<th scope="row"', html)) == 2 * (len(second.tests) - 2)
+    assert "Revealing one of these 2 features changes no prediction: X6, X7." in text
 
 
 def test_nothing_comes_from_outside(second, parts):
@@ -211,7 +212,8 @@ def test_size_for_many_features():
     assert len(html.encode()) < 1_000_000
     assert "4,450 more sets are not in this table" in html
     plain = html.replace("<wbr>", "")
-    assert all(f">{name}<" in plain for name in names)
+    assert all(f">{name}<" in plain for name in names[:-1])
+    assert f"Revealing this feature changes no prediction: {names[-1]}." in plain
     assert len(first.to_html().encode()) < 200_000
 
 
@@ -264,6 +266,35 @@ def test_marks_have_tooltips(second):
     assert "rows improve, p = " in first
     assert 'role="img" aria-label="Median and interval of each set"' in first
     assert "style" not in first
+
+
+def test_ignored_features_are_one_line(rows):
+    """Only single features that move no row; sets and significant features keep their rows."""
+    X, y = (part[:2_000] for part in rows)
+    many = X.assign(**{f"unused_{place}": X["X1"] for place in range(20)})
+
+    def model(frame):
+        return sfit.simulate.interactions_mean(frame[list(X)])
+
+    result = sfit.feature_significance(model, many, y)
+    page = Page(result.to_html())
+    names = ["X6", "X7", *(f"unused_{place}" for place in range(20))]
+    line = f"Revealing one of these 22 features changes no prediction {', '.join(names)}."
+    assert line in page.text
+    assert len(page.all("details")) == 1
+    assert sum(attrs.get("scope") == "row" for attrs in page.all("th")) == 2 * 5
+    assert "22 features changes no prediction: X6, X7" in result.to_markdown()
+    # Where every feature is ignored, the table is all there is to say.
+    constant = sfit.feature_significance(lambda z: 0 * z[:, 0], np.eye(30), np.ones(30))
+    assert "no prediction" not in Page(constant.to_html()).text
+    # Each member alone moves nothing, the pair does: it stays in the table.
+    Z = X.to_numpy()[:, :3]
+    product = sfit.feature_significance(
+        lambda z: z[:, 0] * z[:, 1], Z, Z[:, 0] * Z[:, 1], reference=0, max_order=2, exhaustive=True
+    )
+    page = Page(product.to_html())
+    assert "Revealing one of these 3 features changes no prediction" in page.text
+    assert sum(attrs.get("scope") == "row" for attrs in page.all("th")) == 2 * 3
 
 
 # --- the finding ----------------------------------------------------------------------------
@@ -669,7 +700,7 @@ def test_markdown_has_the_table_and_escapes(second, parts, tmp_path):
     tests, effects = text.partition("## Mean losses and rows")[::2]
     for part in (tests, effects.partition("## ")[0]):
         rows = [line for line in part.splitlines() if line.startswith("| ")]
-        assert len(rows) == len(second.tests) + 2
+        assert len(rows) == len(second.tests) - 2 + 2  # without two ignored features; the heads
         assert len({line.count("|") for line in rows}) == 1
     assert r"significant \*\*\*" in text
     hostile = hostile_result().to_markdown()

@@ -1,13 +1,11 @@
 """The report in a real browser: headless Chromium, driven by Playwright.
 
-In CI a missing browser is a failure; elsewhere these tests are skipped.
+Widths and themes are in `test_widths.py`, the page of a document is in `test_document.py`.
 """
 
 import csv
 import io
-import os
 import re
-import shutil
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -19,39 +17,8 @@ import sfit
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2", reason="the extra sfit[report] is not installed")
 
+from chromium import Open, broken_rules
 from hostile import HOSTILE, hostile_comparisons, hostile_result
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A browser of our own; no download is ever tried."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        _missing("Playwright is not installed: pip install playwright")
-    if CHROMIUM is None:
-        _missing("there is no chromium on the path: apt-get install chromium")
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield running
-        running.close()
-
-
-def _missing(what):
-    if os.environ.get("CI"):
-        pytest.fail(what)
-    pytest.skip(what)
 
 
 @pytest.fixture(scope="module")
@@ -76,44 +43,6 @@ def files(tmp_path_factory):
     return folder, results
 
 
-class Open:
-    """A page, with all that it logged and everything it asked the network for."""
-
-    def __init__(self, browser, path, **context):
-        self.context = browser.new_context(viewport={"width": 1200, "height": 900}, **context)
-        self.page = self.context.new_page()
-        self.address = f"file://{path}"
-        self.log, self.requests = [], []
-        self.page.on("console", lambda message: self.log.append(message.text))
-        self.page.on("pageerror", lambda error: self.log.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.log.append(dialog.message), dialog.dismiss()))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(self.address)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, *_):
-        self.context.close()
-        if kind is None:
-            # Whatever a test did: no error, no dialog, and nothing left the page.
-            assert self.log == []
-            outside = [url for url in self.requests if url not in (self.address, "data:,")]
-            assert outside == []
-
-    def column(self, key, shown_only=True):
-        """Values of a column, from the top."""
-        return self.page.evaluate(
-            """([key, shown]) => {
-                const table = document.querySelector("table.sets");
-                const place = [...table.tHead.rows[0].cells].findIndex((c) => c.dataset.key === key);
-                return [...table.tBodies[0].rows].filter((row) => !shown || !row.hidden)
-                    .map((row) => row.cells[place].dataset.v ?? row.cells[place].textContent);
-            }""",
-            [key, shown_only],
-        )
-
-
 @pytest.fixture
 def opened(browser, files):
     """Open a report by its name."""
@@ -122,6 +51,13 @@ def opened(browser, files):
         return Open(browser, files[0] / f"{name}.html", **context)
 
     return make
+
+
+def listed(result):
+    """The tests with a row in the tables: two features that change no prediction have none."""
+    kept = [test for test in result.tests if test.order > 1 or test.share_moved]
+    assert len(kept) == len(result.tests) - 2
+    return kept
 
 
 def header(page, key):
@@ -157,11 +93,12 @@ def test_filter(opened, files):
     result = files[1]["pairs"]
     with opened("pairs") as view:
         page, status = view.page, view.page.locator(".status").first
-        assert status.text_content() == f"{len(result.tests)} of {len(result.tests)} sets"
+        n = len(listed(result))
+        assert status.text_content() == f"{n} of {n} sets"
         page.get_by_label("Filter").first.fill("x5")
         expected = [", ".join(t.term) for t in result.tests if "X5" in t.term]
         assert sorted(view.column("term")) == sorted(expected)
-        assert status.text_content() == f"{len(expected)} of {len(result.tests)} sets"
+        assert status.text_content() == f"{len(expected)} of {n} sets"
         page.get_by_label("significant only").first.check()
         found = [", ".join(t.term) for t in result.tests if "X5" in t.term and t.significant]
         assert view.column("term") == found
@@ -292,18 +229,9 @@ def test_the_policy_stops_what_escaping_would_miss(browser, files, tmp_path, ser
 )
 def test_axe_finds_nothing(opened, name, scheme):
     """No accessibility rule of axe-core is broken, in either theme."""
-    axe = pytest.importorskip("axe_playwright_python.base").AXE_SCRIPT
     # axe itself needs more than the page's policy grants.
     with opened(name, color_scheme=scheme, bypass_csp=True) as view:
-        view.page.evaluate(axe)
-        found = view.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    broken = [
-        (rule["id"], node["html"][:120], node["failureSummary"])
-        for rule in found["violations"]
-        for node in rule["nodes"]
-    ]
-    assert broken == []
-    assert len(found["passes"]) > 20
+        assert broken_rules(view.page) == []
 
 
 def test_by_keyboard_alone(opened):
@@ -355,7 +283,7 @@ def test_without_scripts(opened, files):
     """The page is complete; controls that would do nothing are not there."""
     with opened("pairs", java_script_enabled=False) as view:
         page = view.page
-        assert page.locator("table.sets tbody tr").count() == 2 * len(files[1]["pairs"].tests)
+        assert page.locator("table.sets tbody tr").count() == 2 * len(listed(files[1]["pairs"]))
         assert page.locator(".tools").first.is_hidden() and page.locator("#theme").is_hidden()
         assert page.locator("svg .tip title").count() > 0
 
@@ -427,7 +355,7 @@ def test_a_permutation_test_is_sorted_and_copied(opened, files):
             view.page.get_by_text("rows copied").nth(place).wait_for()
             copied = view.page.evaluate("navigator.clipboard.readText()")
             rows = list(csv.DictReader(io.StringIO(copied, newline=""), strict=True))
-            assert len(rows) == len(files[1]["permuted"].tests)
+            assert len(rows) == len(listed(files[1]["permuted"]))
             by_name = {", ".join(t.term): getattr(t, name) for t in files[1]["permuted"].tests}
             for row in rows:
                 assert float(row[name]) == pytest.approx(by_name[row["term"]], rel=1e-5, abs=1e-12)

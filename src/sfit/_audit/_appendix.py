@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from sfit._audit._result import Audit
-from sfit._audit._tables import ranked
+from sfit._audit._tables import feature_rows
 from sfit._text import number, p_text, printable, share_text
-from sfit.report._blocks import Card, Cards, Cell, Code, Facts, Formula, Section, Table, Text
+from sfit.report._blocks import (
+    Block,
+    Card,
+    Cards,
+    Cell,
+    Code,
+    Facts,
+    Formula,
+    Kind,
+    Section,
+    Table,
+    Text,
+)
+
+KINDS: tuple[Kind, ...] = ("name", *("number",) * 7, "name", "verdict")
+"""The columns of the table of all features."""
 
 
 def appendices(audit: Audit, cards: Sequence[Card]) -> tuple[Section, ...]:
@@ -28,29 +44,23 @@ def appendices(audit: Audit, cards: Sequence[Card]) -> tuple[Section, ...]:
 
 
 def _all_features(audit: Audit) -> Table:
-    typical = {} if audit.typical is None else {test.term: test for test in audit.typical.tests}
-    rows, marked = [], []
-    for test in ranked(audit):
-        beside = typical.get(test.term)
-        share = "–" if beside is None or not beside.n else share_text(beside.n_positive / beside.n)
-        improves = "–" if beside is None else "improves" if beside.significant else "no"
-        lost = test.p_value < audit.settings.alpha and not test.significant
-        verdict = "significant" if test.significant else "not after correction" if lost else "–"
+    rows, every = [], feature_rows(audit)
+    for row in every:
+        test, share = row.related, row.share_better
         rows.append(
             (
-                Cell(printable(test.term[0])),
+                Cell(printable(row.name)),
                 Cell(number(test.rise), f"{test.rise:.6g}"),
                 Cell(f"{number(test.ci_low)} to {number(test.ci_high)}"),
                 Cell(p_text(test.p_value), f"{test.p_value:.6g}"),
                 Cell(p_text(test.p_adjusted), f"{test.p_adjusted:.6g}"),
                 Cell(number(test.z), f"{test.z:.6g}"),
                 Cell(share_text(test.share_moved), f"{test.share_moved:.6g}"),
-                Cell(share),
-                Cell(improves),
-                Cell(verdict),
+                Cell("–" if math.isnan(share) else share_text(share), f"{share:.6g}"),
+                Cell(row.typical_row),
+                Cell(row.verdict(audit.settings.alpha)),
             )
         )
-        marked.append(test.significant)
     head = (
         *("Feature", "Rise", "Interval", "p-value", "Adjusted p", "z"),
         *("Rows moved", "Rows better", "Typical row", "Verdict"),
@@ -59,15 +69,15 @@ def _all_features(audit: Audit) -> Table:
         "All features",
         "features",
         head,
-        ("name", *("number",) * 7, "name", "verdict"),
+        KINDS,
         tuple(rows),
-        tuple(marked),
+        tuple(row.related.significant for row in every),
         notes=("Verdicts are corrected for all features; intervals are not.",),
         searchable=True,
     )
 
 
-def _method(audit: Audit) -> tuple:
+def _method(audit: Audit) -> tuple[Block, ...]:
     settings, related = audit.settings, audit.related.settings
     return (
         Text(
@@ -94,7 +104,8 @@ def _method(audit: Audit) -> tuple:
         Text(
             f"Adjusted p-values follow Benjamini and Yekutieli (2001) over all "
             f"{len(audit.related.tests)} features, which holds under any dependence. Level: "
-            f"{number(settings.alpha)}. Intervals are not adjusted. {_guarantee(related.reference_origin)}"
+            f"{number(settings.alpha)}. Intervals are not adjusted. "
+            + _guarantee(related.reference_origin)
         ),
     )
 
@@ -108,9 +119,9 @@ def _guarantee(origin: str) -> str:
     )
 
 
-def _facts(audit: Audit) -> tuple:
+def _facts(audit: Audit) -> tuple[Block, ...]:
     model, data = audit.model, audit.data
-    blocks = [
+    blocks: list[Block] = [
         Facts(
             (
                 ("Class", printable(model.kind)),
@@ -133,7 +144,7 @@ def _pairs(pairs: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
     return tuple((printable(name), printable(text)) for name, text in pairs)
 
 
-def _settings(audit: Audit) -> tuple:
+def _settings(audit: Audit) -> tuple[Block, ...]:
     s = audit.settings
     versions = audit.run.get("versions", {})
     return (

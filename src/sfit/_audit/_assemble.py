@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from sfit._audit._checks import checklist
 from sfit._audit._data_facts import data_facts
 from sfit._audit._detectable import smallest_correlation, smallest_probability
 from sfit._audit._model_facts import model_facts
 from sfit._audit._overlap import overlap
-from sfit._audit._records import DataFacts, Detectable
+from sfit._audit._ranges import constant_features, outside_training
+from sfit._audit._records import Check, DataFacts, Detectable
 from sfit._audit._request import AuditRequest
 from sfit._audit._result import Audit, AuditSettings
 from sfit._audit._steps import Steps
-from sfit._audit._work import Work
 from sfit._multiplicity import smallest_threshold
 from sfit._session import Session
 from sfit._text import listed
@@ -41,7 +43,7 @@ def assemble(steps: Steps, session: Session, made: str, per_row: float) -> Audit
         name=request.data_name,
         period=request.period or None,
     )
-    facts = model_facts(subject.model, view, request.model_name)
+    facts, able = model_facts(subject.model, view, request.model_name), _detectable(steps)
     result = {
         "performance": (),
         "typical": None,
@@ -60,8 +62,8 @@ def assemble(steps: Steps, session: Session, made: str, per_row: float) -> Audit
         model=facts,
         data=data,
         train=_train_facts(steps),
-        detectable=_detectable(steps),
-        checks=_checks(steps),
+        detectable=able,
+        checks=_checks(steps, data, able),
         steps=tuple(steps.work.steps),
         caveats=caveats_of(result),
         run=session.run(),
@@ -113,14 +115,37 @@ def _train_facts(steps: Steps) -> DataFacts | None:
 
 
 def _detectable(steps: Steps) -> Detectable:
-    n_features, n = len(steps.fields["related"].tests), len(steps.sample.rows)
+    n_features, rows = len(steps.fields["related"].tests), steps.sample.rows
     alpha = smallest_threshold(steps.subject.request.alpha, "fdr_by", n_features)
-    units = steps.sample.rows.n_clusters or n
+    n_units = rows.n_clusters or len(rows)
     return Detectable(
         power=POWER,
         alpha=alpha,
-        correlation=smallest_correlation(units, alpha, POWER),
-        probability=smallest_probability(units, alpha, POWER),
+        correlation=smallest_correlation(n_units, alpha, POWER),
+        probability=smallest_probability(n_units, alpha, POWER),
+    )
+
+
+def _checks(steps: Steps, data: DataFacts, able: Detectable) -> tuple[Check, ...]:
+    subject, around, view = steps.subject, steps.around, steps.sample.view
+    train = subject.request.train
+    where = {"labels": around.labels, "positions": around.positions}
+    empty = None
+    if view.classes is not None:
+        counts = np.bincount(steps.everything.y, minlength=len(view.classes))
+        empty = [str(label) for label, n in zip(view.classes, counts, strict=True) if not n]
+    return checklist(
+        data=data,
+        losses=steps.everything.losses,
+        overlap=None if train is None else overlap(subject.X, train, **where),
+        outside=() if train is None else outside_training(subject.X, train, **where),
+        constant=constant_features(subject.X, **where),
+        empty_classes=empty,
+        n_clusters=steps.sample.rows.n_clusters,
+        row_order=subject.request.row_order is not None,
+        smallest_correlation=able.correlation,
+        level=able.alpha,
+        power=able.power,
     )
 
 
@@ -152,6 +177,7 @@ def reproduce(request: AuditRequest, seed: int, data: DataFacts) -> str:
         "train": None if request.train is None else "X_train",
         "by": _argument(request.by, "by"),
         "clusters": _argument(request.clusters, "clusters"),
+        "row_order": _argument(request.row_order, "row_order"),
         "protected": _protected(request.protected),
         "expected": repr(request.expected) if request.expected else None,
         "title": repr(request.title) if request.title else None,
@@ -180,9 +206,9 @@ def _protected(value: Any) -> str | None:
     if not value:
         return None
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{name!r}: labels_of_{place}" for place, name in enumerate(value)) + "}"
+        return (
+            "{"
+            + ", ".join(f"{name!r}: labels_of_{place}" for place, name in enumerate(value))
+            + "}"
+        )
     return repr(list(value))
-
-
-def _checks(steps: Steps) -> tuple[Any, ...]:
-    return ()

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from sfit._audit._assemble import assemble
 from sfit._audit._request import AuditRequest
@@ -30,6 +30,7 @@ def audit(
     train: Any = None,
     by: Any = None,
     clusters: Any = None,
+    row_order: Literal["time"] | None = None,
     protected: Sequence[str] | Mapping[str, Any] = (),
     expected: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -69,8 +70,9 @@ def audit(
         the held-out rows take their place, and the page says so.
     by : "class", str or array of shape (n,), optional
         Groups of rows, each of which is tested.
-    clusters : as in `feature_significance`
-        Rows that depend on each other.
+    clusters, row_order : as in `feature_significance`
+        Rows that depend on each other, within clusters or in time. Paired tests do not allow for
+        time, so an audit of such rows leaves them out.
     protected : sequence of names, or mapping from a name to labels
         Protected attributes: columns of X, or labels of the rows that the model does not see.
     expected : mapping, optional

@@ -6,9 +6,9 @@ from typing import Any
 
 from sfit._audit._findings import directions
 from sfit._audit._result import Audit
-from sfit._audit._tables import ranked
+from sfit._audit._tables import FeatureRow, feature_rows
 from sfit._partitioned import PartitionedResult
-from sfit._text import listed, number, p_relation, p_text, printable, share_text, stars
+from sfit._text import listed, number, p_relation, p_text, percent, printable, share_text
 from sfit.report._blocks import Block, Card, Cell, Facts, Matrix, Picture, Table, Text
 
 CARD_WIDTH = 5.0
@@ -19,43 +19,40 @@ OPPOSITE = {True: "as expected", False: "not as expected", None: "no curve to co
 
 def feature_cards(audit: Audit) -> tuple[Card, ...]:
     """A card for every significant feature, the strongest first."""
-    return tuple(_card(audit, test) for test in ranked(audit) if test.significant)
+    return tuple(_card(audit, row) for row in feature_rows(audit) if row.related.significant)
 
 
-def _card(audit: Audit, test: Any) -> Card:
+def _card(audit: Audit, row: FeatureRow) -> Card:
     from sfit.plotting import ResponseDisplay
 
-    [feature] = test.term
+    test, feature = row.related, row.name
     profile = audit.profile(feature)
     blocks: list[Block] = []
-    if profile is not None:
+    if profile is not None and profile.values:
         blocks.append(Picture(ResponseDisplay(profile), CARD_WIDTH))
     pairs = [
         ("Rise of the mean loss", f"{number(test.rise)} ({_interval(test)})"),
         ("Evidence", f"{p_relation(test.p_adjusted)} after the correction"),
-        *_typical(audit, feature),
+        *_typical(row),
         *([("Direction", _direction(audit, feature))] if profile is not None else []),
         *_rows(profile),
         *_groups(audit, feature),
         *_partners(audit, feature),
     ]
     blocks.append(Facts(tuple((name, printable(text)) for name, text in pairs)))
-    return Card(printable(feature), f"significant {stars(test.p_adjusted)}".strip(), tuple(blocks))
+    return Card(printable(feature), row.verdict(audit.settings.alpha), tuple(blocks))
 
 
 def _interval(test: Any) -> str:
     return f"{number(test.ci_low)} to {number(test.ci_high)}"
 
 
-def _typical(audit: Audit, feature: str) -> list[tuple[str, str]]:
-    if audit.typical is None:
+def _typical(row: FeatureRow) -> list[tuple[str, str]]:
+    if row.typical is None or not row.typical.n:
         return []
-    test: Any = next((one for one in audit.typical.tests if one.term == (feature,)), None)
-    if test is None or not test.n:
-        return []
-    verdict = "improves" if test.significant else "does not improve"
-    share = share_text(test.n_positive / test.n)
-    return [("Typical row", f"{verdict} it: {share} of rows better by over {test.beta:.0%}")]
+    verdict = "improves" if row.typical.significant else "does not improve"
+    by = f" by over {percent(row.typical.beta)}" if row.typical.beta else ""
+    return [("Typical row", f"{verdict} it: {share_text(row.share_better)} of rows better{by}")]
 
 
 def _direction(audit: Audit, feature: str) -> str:
@@ -72,8 +69,9 @@ def _rows(profile: Any) -> list[tuple[str, str]]:
     if profile is None:
         return []
     better, worse = (share_text(n / profile.n) for n in (profile.n_better, profile.n_worse))
-    return [("Rows", f"{better} predicted better, {worse} worse, mean gain "
-             f"{number(profile.mean_gain)}")]
+    return [
+        ("Rows", f"{better} predicted better, {worse} worse, mean gain {number(profile.mean_gain)}")
+    ]
 
 
 def _groups(audit: Audit, feature: str) -> list[tuple[str, str]]:
@@ -86,8 +84,9 @@ def _groups(audit: Audit, feature: str) -> list[tuple[str, str]]:
         return [("Groups", f"significant in all {len(found)} groups of {parts.by}")]
     if not found:
         return [("Groups", f"significant in no single group of {parts.by}")]
-    return [("Groups", f"significant for {parts.by} = {listed(found, 4)}; not for "
-             f"{listed(missing, 4)}")]
+    return [
+        ("Groups", f"significant for {parts.by} = {listed(found, 4)}; not for {listed(missing, 4)}")
+    ]
 
 
 def _partners(audit: Audit, feature: str) -> list[tuple[str, str]]:

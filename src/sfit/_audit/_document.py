@@ -11,22 +11,24 @@ from sfit._audit._findings import (
     metric_text,
     metrics_of,
     risks,
-    share_text,
     strengths,
     strongest_first,
 )
+from sfit._audit._records import Explained
 from sfit._audit._result import Audit
-from sfit._audit._tables import ranked
-from sfit._text import listed, number, p_text, percent, printable
+from sfit._audit._tables import feature_rows
+from sfit._text import listed, number, percent, printable
 from sfit._words import words_of
 from sfit.report._blocks import (
     Block,
+    Card,
     Cards,
     Cell,
     Checklist,
     Document,
     Facts,
     Items,
+    Kind,
     Picture,
     Section,
     SignOff,
@@ -93,7 +95,9 @@ def _identity(audit: Audit) -> Section:
         ("Made", settings.made),
         ("Fingerprint of this audit", audit.fingerprint),
     ]
-    purpose = printable(settings.purpose) or "Not stated: pass purpose= to say what the model is for."
+    purpose = (
+        printable(settings.purpose) or "Not stated: pass purpose= to say what the model is for."
+    )
     return Section("Purpose", "purpose", (Text(purpose), Facts(tuple(pairs), "Identity")))
 
 
@@ -126,13 +130,17 @@ def _performance(audit: Audit) -> Table:
             rows.append((Cell(label), *map(Cell, texts), Cell(f"{n:,}")))
     reasons = {f"{metric_name(m.name)}: {m.reason}" for m in audit.performance if m.reason}
     level = percent(1 - audit.settings.alpha)
+    numbers: list[Kind] = ["number"] * (len(names) + 1)
     return Table(
         "Performance",
         "performance",
         ("The model sees", *map(metric_name, names), "Rows"),
-        ("name", *("number",) * (len(names) + 1)),
+        kinds,
         tuple(rows),
-        notes=(f"In brackets: {level} intervals by the delete-a-group jackknife.", *sorted(reasons)),
+        notes=(
+            f"In brackets: {level} intervals by the delete-a-group jackknife.",
+            *sorted(reasons),
+        ),
     )
 
 
@@ -147,16 +155,14 @@ def _mechanism(audit: Audit) -> Section:
         blocks.append(Picture(CoinDisplay(audit.typical)))
     if audit.build_up:
         blocks.append(Picture(BuildUpDisplay(audit.build_up, audit.settings.loss)))
-        if audit.explained is not None:
-            blocks.append(Text(_build_up_note(audit), "note"))
+    if audit.explained is not None:
+        blocks.append(Text(_build_up_note(audit.explained, audit), "note"))
     if audit.profiles:
         blocks.append(Picture(RibbonsDisplay(audit.profiles)))
     return Section("Mechanism", "mechanism", tuple(blocks))
 
 
-def _build_up_note(audit: Audit) -> str:
-    explained = audit.explained
-    assert explained is not None
+def _build_up_note(explained: Explained, audit: Audit) -> str:
     rows = f"{explained.n:,} rows"
     if explained.n < audit.data.n_rows:
         rows = f"{rows} drawn at random"
@@ -168,18 +174,15 @@ def _build_up_note(audit: Audit) -> str:
     )
 
 
-def _feature_blocks(audit: Audit, cards: tuple) -> tuple[Block, ...]:
+def _feature_blocks(audit: Audit, cards: tuple[Card, ...]) -> tuple[Block, ...]:
     blocks: list[Block] = []
     if cards:
         blocks.append(Cards(cards[:MOST_CARDS]))
     if len(cards) > MOST_CARDS:
-        blocks.append(
-            Text(f"{len(cards) - MOST_CARDS} more cards stand in the appendix.", "note")
-        )
-    ignored = [test.term[0] for test in ranked(audit) if test.share_moved == 0]
-    unsure = [
-        test.term[0] for test in ranked(audit) if not test.significant and test.share_moved > 0
-    ]
+        blocks.append(Text(f"{len(cards) - MOST_CARDS} more cards stand in the appendix.", "note"))
+    others = [row.related for row in feature_rows(audit) if not row.related.significant]
+    ignored = [test.term[0] for test in others if test.share_moved == 0]
+    unsure = [test.term[0] for test in others if test.share_moved > 0]
     if unsure:
         blocks.append(Text(f"Not significant: {listed(unsure, 60)}."))
     if ignored:

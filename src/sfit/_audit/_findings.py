@@ -73,10 +73,7 @@ def _performance_sentence(audit: Audit) -> str:
     if not every:
         return f"{printable(model)} was audited on {rows}."
     first = every[0]
-    return (
-        f"On {rows}, {printable(model)} reaches {metric_name(first.name)} "
-        f"{metric_text(first)}."
-    )
+    return f"On {rows}, {printable(model)} reaches {metric_name(first.name)} {metric_text(first)}."
 
 
 def _features_sentence(audit: Audit, max_names: int) -> str:
@@ -223,7 +220,9 @@ def strengths(audit: Audit) -> list[str]:
         )
     agreeing = [one.feature for one in directions(audit) if one.agrees]
     if agreeing:
-        verb = "has the expected direction" if len(agreeing) == 1 else "have the expected directions"
+        verb = (
+            "has the expected direction" if len(agreeing) == 1 else "have the expected directions"
+        )
         sentences.append(f"{listed(agreeing, 8)} {verb}.")
     explained = audit.explained
     if explained is not None and explained.share >= 1 - MUCH_LEFT:

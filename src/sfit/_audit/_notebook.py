@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from sfit._audit._findings import findings
 from sfit._audit._result import Audit
-from sfit._audit._tables import features_of
+from sfit._audit._tables import feature_rows
 from sfit._text import number, p_text, printable
 
 MOST_ROWS = 40
@@ -36,19 +36,18 @@ def _picture(audit: Audit) -> str:
 
 def _table(audit: Audit) -> str:
     head = ("feature", "rise", "adjusted p", "typical row", "verdict")
+    every = feature_rows(audit)
     rows = []
-    frame = features_of(audit)
-    for one in frame[:MOST_ROWS].itertuples():
-        typical = "" if one.typical_row is None else "improves" if one.typical_row else "no"
+    for row in every[:MOST_ROWS]:
         cells = (
-            printable(one.feature),
-            number(one.rise),
-            p_text(one.p_adjusted),
-            typical,
-            "significant" if one.significant else "",
+            printable(row.name),
+            number(row.related.rise),
+            p_text(row.related.p_adjusted),
+            row.typical_row,
+            row.verdict(audit.settings.alpha),
         )
         rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    more = len(frame) - MOST_ROWS
+    more = len(every) - MOST_ROWS
     note = f"<p>... and {more:,} more</p>" if more > 0 else ""
     titles = "".join(f"<th>{title}</th>" for title in head)
     return f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(rows)}</tbody></table>{note}"

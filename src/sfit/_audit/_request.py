@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sfit._arguments import as_number, check_level, check_whole, shown
+from sfit._arguments import as_number, check_choice, check_level, check_whole, shown
 from sfit._losses import check_loss
-from sfit._request import Execution, argument, check_seed
+from sfit._request import ROW_ORDERS, Execution, argument, check_seed
 from sfit.exceptions import ArgumentError
 
 DIRECTIONS = {"+": "rising", "rising": "rising", "-": "falling", "falling": "falling"}
@@ -110,6 +110,7 @@ class AuditRequest(Execution):
     always_on: Sequence[Any] = argument(identity=False)
     by: Any = argument(identity=False)
     clusters: Any = argument(identity=False)
+    row_order: str | None = argument(partial(check_choice, allowed=ROW_ORDERS))
     protected: Any = argument(check_protected, identity=False)
     expected: dict[str, str] = argument(check_expected)
     n_background: int = argument(partial(check_whole, most=10_000))
@@ -121,6 +122,14 @@ class AuditRequest(Execution):
     period: str = argument(check_text, identity=False)
     author: str = argument(check_text, identity=False)
     random_state: int | None = argument(check_seed)
+
+    def check_together(self) -> None:
+        """Refuse values that do not fit each other."""
+        if self.row_order is not None and self.clusters is not None:
+            raise ArgumentError(
+                f"clusters cannot be combined with row_order={self.row_order!r}: shifting time "
+                "would tear clusters apart. Omit one of them."
+            )
 
     @property
     def subject(self) -> dict[str, Any]:

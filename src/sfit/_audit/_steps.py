@@ -32,6 +32,7 @@ MOST_PAIRS = 28
 
 NO_BUDGET = "not asked for: they run only within a budget, such as budget='300 passes'."
 TOO_LITTLE = "the budget does not allow it."
+IN_TIME = "its test compares rows one by one, which needs rows that do not depend on each other."
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def run_steps(subject: Subject, around: Surroundings, work: Work, costs: Costs) 
 
     def related() -> Fields:
         path = work.path_of("related features")
-        return {"related": subject.test(path, test="permutation")}
+        return {"related": subject.rematched(path)}
 
     steps.fields |= work.run("performance", of_model, expected=2 * costs.per_row * len(sample.rows))
     steps.fields |= work.run("related features", related, expected=singles)
@@ -149,7 +150,10 @@ def _typical(steps: Steps, expected: float) -> None:
         path = steps.work.path_of("typical rows")
         return {"typical": steps.subject.test(path, test="sign")}
 
-    steps.optional("typical rows", work, expected)
+    if steps.subject.request.row_order is None:
+        steps.optional("typical rows", work, expected)
+    else:
+        steps.work.leave_out("typical rows", IN_TIME)
 
 
 def _curves(steps: Steps) -> None:
@@ -208,7 +212,7 @@ def _groups(steps: Steps, expected: float) -> None:
 
     def work() -> Fields:
         path = steps.work.path_of("groups of rows")
-        return {"by_group": steps.subject.test(path, test="permutation", by=by)}
+        return {"by_group": steps.subject.rematched(path, by=by)}
 
     steps.optional("groups of rows", work, expected)
 
@@ -252,9 +256,9 @@ def _protected(steps: Steps) -> None:
 def _interactions(steps: Steps, singles: float) -> None:
     subject, sample, work, costs = steps.subject, steps.sample, steps.work, steps.costs
     pairs = promising_pairs(sample, steps.found)[:MOST_PAIRS]
-    if work.limit is None or not pairs:
-        no_pairs = "fewer than two features are significant."
-        work.leave_out("interactions", NO_BUDGET if pairs else no_pairs)
+    if work.limit is None or not pairs or subject.request.row_order is not None:
+        reason = NO_BUDGET if pairs else "fewer than two features are significant."
+        work.leave_out("interactions", reason if work.limit is None or not pairs else IN_TIME)
         return
     # Correlated groups get a part of what is left, if there are any.
     share = 0.6 if steps.fields["correlated"] else 0.9
@@ -308,7 +312,7 @@ def _group_tests(steps: Steps, singles: float) -> None:
     def run() -> Fields:
         some = subject if n_rows == n else subject.subset(drawn_rows(n, n_rows, subject.seed))
         path = work.path_of("correlated groups")
-        return {"group_tests": some.test(path, test="permutation", groups=groups)}
+        return {"group_tests": some.rematched(path, groups=groups)}
 
     reason = _part(len(groups), len(groups), "groups", n_rows, n)
     steps.fields |= work.run("correlated groups", run, expected=expected, reason=reason)

@@ -81,7 +81,7 @@ class Subject:
         )
 
     def test(self, checkpoint: Any = None, **options: Any) -> Any:
-        """A test of this subject, without gates; the options are those of `feature_significance`."""
+        """A test of this subject, without gates; `options` as in `feature_significance`."""
         request = self.request
         arguments = {
             **DEFAULTS,
@@ -101,6 +101,11 @@ class Subject:
         session = Session.of(checked, self.warnings)
         return significance(checked, self.model, self.X, self.y, session, gates=False)
 
+    def rematched(self, checkpoint: Any = None, **options: Any) -> Any:
+        """A permutation test, which allows for rows that depend on each other in time."""
+        order = self.request.row_order
+        return self.test(checkpoint, test="permutation", row_order=order, **options)
+
     def warn(self, text: str) -> None:
         """Issue a warning that is new."""
         Session(warnings=self.warnings).warn(text)
@@ -110,9 +115,9 @@ def check_in_memory(rows: Any, argument: str) -> None:
     """Refuse rows that are read from files: an audit goes over them many times."""
     if rows is not None and open_store(rows) is not None:
         raise ArgumentError(
-            f"{argument} must be rows in memory, because an audit describes and resamples them: read the "
-            "files first, for example with pandas.read_parquet. feature_significance tests files "
-            "of any size."
+            f"{argument} must be rows in memory, because an audit describes and resamples them: "
+            "read the files first, for example with pandas.read_parquet. feature_significance "
+            "tests files of any size."
         )
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import pandas as pd
 
 from sfit._audit._findings import directions
 from sfit._audit._result import Audit
-from sfit._set_tests import AnySetTest
+from sfit._set_tests import PermutationSetTest, SetTest
+from sfit._text import stars
 
 
 def tables_of(audit: Audit) -> dict[str, pd.DataFrame]:
@@ -58,35 +60,70 @@ def metrics_of(audit: Audit) -> dict[str, float]:
     return numbers
 
 
+class FeatureRow(NamedTuple):
+    """Both verdicts on a feature."""
+
+    related: PermutationSetTest
+    typical: SetTest | None
+    """None if the sign test was left out."""
+
+    @property
+    def name(self) -> str:
+        """The feature."""
+        return self.related.term[0]
+
+    @property
+    def share_better(self) -> float:
+        """The share of rows that the feature improves by more than beta."""
+        if self.typical is None or not self.typical.n:
+            return math.nan
+        return self.typical.n_positive / self.typical.n
+
+    @property
+    def typical_row(self) -> str:
+        """Whether the feature improves the typical row, in a word."""
+        if self.typical is None:
+            return "–"
+        return "improves" if self.typical.significant else "no"
+
+    def verdict(self, alpha: float) -> str:
+        """The verdict of the permutation test in words."""
+        if self.related.significant:
+            return f"significant {stars(self.related.p_adjusted)}".strip()
+        return "not after correction" if self.related.p_value < alpha else "–"
+
+
+def feature_rows(audit: Audit) -> list[FeatureRow]:
+    """All features: significant first, then by the strength of their evidence."""
+    beside = {} if audit.typical is None else {one.term: one for one in audit.typical.tests}
+    tests = sorted(audit.related.tests, key=lambda test: (not test.significant, -test.strength))
+    return [FeatureRow(cast(Any, test), cast(Any, beside.get(test.term))) for test in tests]
+
+
 def features_of(audit: Audit) -> pd.DataFrame:
     """One row per feature: both verdicts side by side, the strongest first."""
-    typical = {} if audit.typical is None else {test.term: test for test in audit.typical.tests}
-    rows = [_feature(test, typical.get(test.term), audit) for test in ranked(audit)]
+    rows = []
+    for row in feature_rows(audit):
+        test, typical, profile = row.related, row.typical, audit.profile(row.name)
+        rows.append(
+            {
+                "feature": row.name,
+                "significant": test.significant,
+                "rise": test.rise,
+                "ci_low": test.ci_low,
+                "ci_high": test.ci_high,
+                "p_value": test.p_value,
+                "p_adjusted": test.p_adjusted,
+                "z": test.z,
+                "typical_row": None if typical is None else typical.significant,
+                "share_better": row.share_better,
+                "typical_p_adjusted": math.nan if typical is None else typical.p_adjusted,
+                "share_moved": test.share_moved,
+                "mean_gain": test.gain,
+                "direction": "" if profile is None else profile.direction,
+            }
+        )
     return pd.DataFrame(rows)
-
-
-def ranked(audit: Audit) -> list[AnySetTest]:
-    """The permutation tests: significant first, then by the strength of their evidence."""
-    return sorted(audit.related.tests, key=lambda test: (not test.significant, -test.strength))
-
-
-def _feature(test: Any, typical: Any, audit: Audit) -> dict[str, Any]:
-    profile = audit.profile(test.term[0])
-    return {
-        "feature": test.term[0],
-        "significant": test.significant,
-        "rise": test.rise,
-        "ci_low": test.ci_low,
-        "ci_high": test.ci_high,
-        "p_adjusted": test.p_adjusted,
-        "z": test.z,
-        "typical_row": None if typical is None else typical.significant,
-        "share_better": None if typical is None or not typical.n else typical.n_positive / typical.n,
-        "typical_p_adjusted": None if typical is None else typical.p_adjusted,
-        "share_moved": test.share_moved,
-        "mean_gain": test.gain,
-        "direction": "" if profile is None else profile.direction,
-    }
 
 
 def responses_of(audit: Audit) -> pd.DataFrame:
@@ -95,8 +132,8 @@ def responses_of(audit: Audit) -> pd.DataFrame:
     for profile in audit.profiles:
         names: Sequence[Any] = profile.labels or profile.values
         for output, responses in zip(profile.outputs, profile.responses, strict=True):
-            for value, response in zip(names, responses, strict=True):
-                rows.append((profile.feature, output, value, response))
+            pairs = zip(names, responses, strict=True)
+            rows += [(profile.feature, output, *pair) for pair in pairs]
     return pd.DataFrame(rows, columns=["feature", "output", "value", "response"])
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 
 from sfit._audit._findings import findings, metric_name, metric_text, metrics_of, risks
 from sfit._audit._result import Audit
-from sfit._audit._tables import ranked
+from sfit._audit._tables import feature_rows
 from sfit._labels import columns, labels
 from sfit._text import number, p_text, printable, share_text, stars
 
@@ -54,26 +55,23 @@ def _performance(audit: Audit) -> list[str]:
 
 
 def _features(audit: Audit) -> list[str]:
-    tests = ranked(audit)
-    typical = {} if audit.typical is None else {test.term: test for test in audit.typical.tests}
-    names = labels([test.term[0] for test in tests], NAME_WIDTH)
+    rows = feature_rows(audit)
+    names = labels([row.name for row in rows], NAME_WIDTH)
     lines = [
-        f"Features: {len(audit.selected)} of {len(tests)} significant",
+        f"Features: {len(audit.selected)} of {len(rows)} significant",
         f"  {'':{NAME_WIDTH}} {'rise':>11} {'adjusted p':>11} {'better':>9}  typical row",
     ]
-    for test in tests[:MOST_FEATURES]:
-        beside = typical.get(test.term)
-        better = "-" if beside is None or not beside.n else share_text(beside.n_positive / beside.n)
-        improves = "-" if beside is None else "improves" if beside.significant else "no"
-        name = names[test.term[0]]
+    for row in rows[:MOST_FEATURES]:
+        better = "–" if math.isnan(row.share_better) else share_text(row.share_better)
+        name, test = names[row.name], row.related
         pad = " " * max(0, NAME_WIDTH - columns(name))
         mark = (stars(test.p_adjusted) or ".") if test.significant else ""
         lines.append(
-            f"  {name}{pad} {number(test.estimate):>11} {p_text(test.p_adjusted):>11} "
-            f"{better:>9}  {improves:<9} {mark}".rstrip()
+            f"  {name}{pad} {number(test.rise):>11} {p_text(test.p_adjusted):>11} "
+            f"{better:>9}  {row.typical_row:<9} {mark}".rstrip()
         )
-    if len(tests) > MOST_FEATURES:
-        lines.append(f"  ... and {len(tests) - MOST_FEATURES:,} more: see .tables()['features']")
+    if len(rows) > MOST_FEATURES:
+        lines.append(f"  ... and {len(rows) - MOST_FEATURES:,} more: see .tables()['features']")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""The work of an audit: what each step may cost, what was left out, what an earlier run finished."""
+"""The work of an audit: the cost of each step, what was left out, what an earlier run finished."""
 
 from __future__ import annotations
 

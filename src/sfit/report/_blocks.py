@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 
+Kind = Literal["name", "number", "verdict"]
+"""What a column of a table holds."""
+
+
 @dataclass(frozen=True)
 class Text:
     """A paragraph."""
@@ -58,7 +62,7 @@ class Table:
     key: str
     """The name of the table in exports, such as "performance"."""
     head: tuple[str, ...]
-    kinds: tuple[Literal["name", "number", "verdict"], ...]
+    kinds: tuple[Kind, ...]
     """What each column holds; the first column names the row."""
     rows: tuple[tuple[Cell, ...], ...]
     marked: tuple[bool, ...] = ()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from itertools import count, groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from sfit.report._blocks import Block, Cards, Document, Picture, Table, Text
 from sfit.report._comparison import column_key, number_in
-from sfit.report._figures import Figure, _canvas, _cover, _svg
+from sfit.report._figures import _canvas, _cover, _svg
 from sfit.report._templates import render_markdown, render_page
 
 Laid = tuple[str, Any]
 """A block as a template takes it: its kind in lower case, and its content."""
+
+NARROW = 4.6
+"""Inches of a picture that a phone shows without scrolling, its letters not much reduced."""
 
 STATES = {"yes": ("✓", "Yes"), "no": ("✗", "No"), "open": ("?", "Open")}
 """Symbol and word of each state of an assumption."""
@@ -104,12 +108,35 @@ def _value(text: str, value: str, kind: str) -> str | None:
     return value or (number_in(text) if kind == "number" else None)
 
 
-def _drawn(picture: Picture, name: str) -> Figure:
+class Drawing(NamedTuple):
+    """A picture with its title and caption; a wide one is drawn again for a phone."""
+
+    title: str
+    caption: str
+    svg: str
+    narrow: str
+
+
+def _drawn(picture: Picture, name: str) -> Drawing:
     display = picture.display
-    with _canvas(picture.width, display.height) as ax:
+    narrow = _narrow(display, f"{name}-narrow") if picture.width > NARROW else ""
+    return Drawing(display.title, display.caption, _svg_of(display, name, picture.width), narrow)
+
+
+def _narrow(display: Any, name: str) -> str:
+    """The picture for a phone; empty if its labels leave no room: the wide one then scrolls."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "constrained_layout not applied")
+        try:
+            return _svg_of(display, name, NARROW)
+        except UserWarning:
+            return ""
+
+
+def _svg_of(display: Any, name: str, width: float) -> str:
+    with _canvas(width, display.height) as ax:
         display.plot(ax)
         tips: dict[str, str] = {}
         for tip in display.tooltips():
             _cover(tip.axes, tip.corner, 1, tip.transform, tip.text, tips)
-        svg = _svg(ax.figure, name, tips, display.title)
-        return Figure(display.title, display.caption, svg)
+        return _svg(ax.figure, name, tips, display.title)

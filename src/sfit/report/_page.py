@@ -10,6 +10,7 @@ from sfit.compare import Comparison
 from sfit.report._comparison import describe_comparison
 from sfit.report._describe import describe
 from sfit.report._figures import Figure, figures, figures_of_comparison, parts_side_by_side
+from sfit.report._ignored import fold_ignored
 from sfit.report._templates import render_markdown, render_page
 
 MOST_PARTS_IN_FULL = 6
@@ -34,7 +35,12 @@ def as_markdown(result: AnyResult) -> str:
 
 
 def _described(result: AnyResult) -> dict[str, Any]:
-    return describe_comparison(result) if isinstance(result, Comparison) else describe(result)
+    if isinstance(result, Comparison):
+        return describe_comparison(result)
+    report = describe(result)
+    for part in report["parts"]:
+        part["tables"] = fold_ignored(part["tables"])
+    return report
 
 
 def _pictures(result: AnyResult) -> list[list[Figure]]:
