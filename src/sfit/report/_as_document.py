@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from sfit._partitioned import PartitionedResult
 from sfit._result import SFITResult
@@ -16,6 +16,7 @@ from sfit.report._blocks import (
     Document,
     Facts,
     Items,
+    Kind,
     Picture,
     Section,
     Table,
@@ -26,7 +27,6 @@ from sfit.report._describe import describe
 from sfit.report._figures import displays
 
 AnyResult = SFITResult | PartitionedResult | Comparison
-Kind = Literal["name", "number", "verdict"]
 
 TEST_KEYS = ("tests", "losses")
 """The names of the two tables of a test, in their order."""
