@@ -292,9 +292,7 @@ def significance(
     validation = validation_of(request, sample, model)
     chosen = {"given": "rest" if design.rest else sorted(design.given), "partners": candidates}
     identity = request.identity() | chosen
-    stored = opened_for(
-        request.checkpoint, request.checkpoint_key, identity, sample, validation
-    )
+    stored = opened_for(request.checkpoint, request.checkpoint_key, identity, sample, validation)
     with stored as session.checkpoint:
         if sample.seed is not None or request.test.random:
             seed = session.seed(request.random_state)  # stored: a resumed run draws the same

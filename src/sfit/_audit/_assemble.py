@@ -128,8 +128,7 @@ def _detectable(steps: Steps) -> Detectable:
 
 def _checks(steps: Steps, data: DataFacts, able: Detectable) -> tuple[Check, ...]:
     subject, around, view = steps.subject, steps.around, steps.sample.view
-    train = subject.request.train
-    where = {"labels": around.labels, "positions": around.positions}
+    X, train, columns = subject.X, subject.request.train, (around.labels, around.positions)
     empty = None
     if view.classes is not None:
         counts = np.bincount(steps.everything.y, minlength=len(view.classes))
@@ -137,9 +136,9 @@ def _checks(steps: Steps, data: DataFacts, able: Detectable) -> tuple[Check, ...
     return checklist(
         data=data,
         losses=steps.everything.losses,
-        overlap=None if train is None else overlap(subject.X, train, **where),
-        outside=() if train is None else outside_training(subject.X, train, **where),
-        constant=constant_features(subject.X, **where),
+        overlap=None if train is None else overlap(X, train, *columns),
+        outside=() if train is None else outside_training(X, train, *columns),
+        constant=constant_features(X, *columns),
         empty_classes=empty,
         n_clusters=steps.sample.rows.n_clusters,
         row_order=subject.request.row_order is not None,

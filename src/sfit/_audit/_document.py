@@ -135,7 +135,7 @@ def _performance(audit: Audit) -> Table:
         "Performance",
         "performance",
         ("The model sees", *map(metric_name, names), "Rows"),
-        kinds,
+        ("name", *numbers),
         tuple(rows),
         notes=(
             f"In brackets: {level} intervals by the delete-a-group jackknife.",

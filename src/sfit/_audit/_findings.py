@@ -16,6 +16,9 @@ STRONG_PROXY = 0.5
 MUCH_LEFT = 0.2
 """A larger share of the gain that no found feature accounts for is a sign of risk."""
 
+SMALLEST_LEFT = 0.005
+"""A smaller share of the gain is not worth mentioning."""
+
 NAMES = {
     "log_loss": "log loss",
     "average_precision": "average precision",
@@ -118,11 +121,12 @@ def _remainder_sentences(audit: Audit) -> list[str]:
 
 def explained_sentence(explained: Explained, any_found: bool, alpha: float) -> str:
     """How much of the gain the features found account for, and whether anything is left."""
-    left = max(0.0, 1 - explained.share)
+    left = 1 - explained.share
+    relation = p_relation(explained.p_value)
     still = (
-        f"something is left to find ({p_relation(explained.p_value)})"
+        f"all features together still improve the typical row ({relation})"
         if explained.p_value < alpha
-        else f"no test shows that anything is left to find ({p_relation(explained.p_value)})"
+        else f"all features together do not significantly improve the typical row ({relation})"
     )
     if not any_found:
         return f"All of the model's gain over no features is unexplained; {still}."
@@ -130,10 +134,15 @@ def explained_sentence(explained: Explained, any_found: bool, alpha: float) -> s
     if math.isfinite(explained.ci_low):
         low, high = max(explained.ci_low, 0.0), explained.ci_high
         interval = f" (interval {share_text(low)} to {share_text(high)})"
+    if left < SMALLEST_LEFT:
+        return (
+            "The features found account for all of what the model gains over no features on "
+            f"average{interval}; over them, {still}."
+        )
     return (
         f"The features found account for {share_text(explained.share)} of what the model gains "
-        f"over no features{interval}; {share_text(left)} is not attributed to any of them, and "
-        f"{still}."
+        f"over no features{interval}; {share_text(left)} is not attributed to any of them. Over "
+        f"them, {still}."
     )
 
 
