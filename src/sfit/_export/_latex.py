@@ -55,12 +55,12 @@ def _as_table(matrix: Matrix) -> Table:
         (Cell(name), *(Cell(f"{t} *" if m else t) for t, m in zip(texts, flags, strict=True)))
         for name, texts, flags in zip(matrix.rows, matrix.cells, matrix.marked, strict=True)
     )
-    kinds: tuple[Kind, ...] = ("number",) * len(matrix.columns)
+    number_kind: Kind = "number"
     return Table(
         title=matrix.title,
         key=matrix.key,
         head=(matrix.corner, *matrix.columns),
-        kinds=("name", *kinds),
+        kinds=("name", *[number_kind] * len(matrix.columns)),
         rows=rows,
         notes=(matrix.note,) if matrix.note else (),
     )
