@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -295,6 +296,24 @@ class Audit(Reported):
         from sfit.report._document_page import as_document_markdown
 
         return save(as_document_markdown(self.document()), path)
+
+    def to_docx(self, path: str | Path) -> None:
+        """Write the page as a Word document, with the pictures, the author and the time.
+
+        Parameters
+        ----------
+        path : path
+            File to write; its name ends in ``.docx``.
+        """
+        from sfit._export import write_word
+
+        try:
+            made = datetime.strptime(self.settings.made, "%Y-%m-%d %H:%M:%S UTC")
+        except ValueError:  # the JSON of an audit may say something else
+            created = None
+        else:
+            created = made.replace(tzinfo=UTC)
+        write_word(self.document(), path, author=self.settings.author, created=created)
 
     def _repr_html_(self) -> str:
         from sfit._audit._notebook import for_notebook

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from sfit._export._latex_text import escaped, number
 from sfit._text import printable
 from sfit.exceptions import ArgumentError
-from sfit.report._blocks import Block, Cards, Cell, Document, Matrix, Table
+from sfit.report._blocks import Block, Cards, Cell, Document, Kind, Matrix, Table
 
 MOST_ROWS_ON_A_PAGE = 40
 LONG_NAME = 22
@@ -18,8 +17,6 @@ LINE = 105
 """Characters of a line in small print, the space between columns included."""
 NARROW = 0.1
 """Share of the line that a column of long names has at least."""
-
-NUMBER: Literal["number"] = "number"
 
 PACKAGES = r"""% Needs \usepackage{booktabs,longtable,array} in the preamble."""
 
@@ -58,11 +55,12 @@ def _as_table(matrix: Matrix) -> Table:
         (Cell(name), *(Cell(f"{t} *" if m else t) for t, m in zip(texts, flags, strict=True)))
         for name, texts, flags in zip(matrix.rows, matrix.cells, matrix.marked, strict=True)
     )
+    number_kind: Kind = "number"
     return Table(
         title=matrix.title,
         key=matrix.key,
         head=(matrix.corner, *matrix.columns),
-        kinds=("name", *(NUMBER for _ in matrix.columns)),
+        kinds=("name", *[number_kind] * len(matrix.columns)),
         rows=rows,
         notes=(matrix.note,) if matrix.note else (),
     )

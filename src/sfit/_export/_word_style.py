@@ -53,6 +53,7 @@ def new_file() -> Any:
     ):
         _letter(styles[name], size, color)
     _add(styles, "SfitFinding", 12, INK, bold=True, after=6)
+    _add(styles, "SfitVerdict", 10, INK, bold=True, after=4, keep=True)
     _add(styles, "SfitNote", 8.5, FAINT, after=8)
     _add(styles, "SfitWarning", 10, "7A4A00", after=6, shade="FFF4D6")
     _add(styles, "SfitCell", 8, INK)

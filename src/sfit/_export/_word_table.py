@@ -39,6 +39,7 @@ def table_element(
     has_head: bool = True,
     height: float = 0.0,
     style: str = "SfitCell",
+    lines: bool = True,
 ) -> Any:
     """A table with these widths in inches; its heading is repeated on every page."""
     from docx.oxml import parse_xml
@@ -48,7 +49,7 @@ def table_element(
     grid = "".join(f'<w:gridCol w:w="{width}"/>' for width in twips)
     borders = "".join(
         f'<w:{side} w:val="single" w:sz="4" w:space="0" w:color="{LINE}"/>'
-        for side in ("top", "bottom", "insideH")
+        for side in (("top", "bottom", "insideH") if lines else ())
     )
     body = "".join(
         _row(row, twips, has_head and place == 0, height, style) for place, row in enumerate(rows)
@@ -59,6 +60,19 @@ def table_element(
         '<w:tblCellMar><w:left w:w="70" w:type="dxa"/><w:right w:w="70" w:type="dxa"/>'
         f"</w:tblCellMar></w:tblPr><w:tblGrid>{grid}</w:tblGrid>{body}</w:tbl>"
     )
+
+
+def row_of_cells(paragraph: Any, widths: Sequence[float]) -> list[Any]:
+    """Empty cells beside each other, above a paragraph; the page never breaks within them."""
+    from docx.table import Table
+
+    frame = table_element([[WordCell("")] * len(widths)], widths, has_head=False, lines=False)
+    paragraph._p.addprevious(frame)
+    cells = Table(frame, paragraph._parent).rows[0].cells
+    for cell in cells:
+        first = cell.paragraphs[0]._p
+        first.getparent().remove(first)
+    return list(cells)
 
 
 def _row(
@@ -100,23 +114,19 @@ def breakable(text: str) -> str:
 
 
 def widths_of(rows: Sequence[Sequence[WordCell]], widest: float) -> list[float]:
-    """Widths of the columns in inches, which fill `widest`: numbers on one line, names wrap."""
-    natural, rigid = _natural(rows)
-    fixed = sum(width for width, stays in zip(natural, rigid, strict=True) if stays)
-    total = sum(natural)
-    if total <= widest or fixed >= widest or all(rigid):
-        return [width * widest / total for width in natural]
-    share = (widest - fixed) / (total - fixed)
-    return [width if stays else width * share for width, stays in zip(natural, rigid, strict=True)]
+    """Widths of the columns in inches, which fill `widest`: words stay whole, texts wrap."""
+    natural, least = _needs(rows)
+    spare = widest - sum(least)
+    wanted = sum(natural) - sum(least)
+    if sum(natural) <= widest or spare <= 0 or wanted <= 0:
+        return [width * widest / sum(natural) for width in natural]
+    return [low + spare * (width - low) / wanted for width, low in zip(natural, least, strict=True)]
 
 
 def fits(rows: Sequence[Sequence[WordCell]], widest: float) -> bool:
-    """Whether the numbers fit, with a readable width for each column of names."""
-    natural, rigid = _natural(rows)
-    least = [
-        width if stays else min(width, NARROW) for width, stays in zip(natural, rigid, strict=True)
-    ]
-    return sum(least) <= widest
+    """Whether no word breaks, and texts wrap to about two lines."""
+    natural, least = _needs(rows)
+    return sum(least) <= widest and sum(natural) <= 2 * widest
 
 
 def slices(rows: Sequence[Sequence[WordCell]], widest: float) -> Iterator[list[Sequence[WordCell]]]:
@@ -135,14 +145,21 @@ def _columns(rows: Sequence[Sequence[WordCell]], start: int, stop: int) -> list[
     return [[row[0], *row[start:stop]] for row in rows]
 
 
-def _natural(rows: Sequence[Sequence[WordCell]]) -> tuple[list[float], list[bool]]:
-    """The width of each column on one line, within reason; and whether it must have it."""
+def _needs(rows: Sequence[Sequence[WordCell]]) -> tuple[list[float], list[float]]:
+    """For each column, the width of its texts on one line, within reason; and of its words."""
     head, *body = rows
-    widths, rigid = [], []
+    natural, least = [], []
     for place, title in enumerate(head):
-        words = max((len(word) for word in title.text.split()), default=1)
-        text = max((len(row[place].text) for row in body), default=1)
-        width = CHARACTER * min(max(words, text, 2), LONGEST) + PADDING
-        widths.append(width)
-        rigid.append(title.right or width <= NARROW)
-    return widths, rigid
+        texts = [row[place].text for row in body]
+        word = max(map(_longest_word, [title.text, *texts]))
+        line = min(max([word, *map(len, texts)]), LONGEST)
+        low = CHARACTER * max(word, 2) + PADDING
+        # A name that is one long word breaks at its underscores.
+        low = low if title.right else min(low, NARROW)
+        least.append(low)
+        natural.append(max(CHARACTER * line + PADDING, low))
+    return natural, least
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=1)

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from sfit._partitioned import PartitionedResult
 from sfit._result import SFITResult
-from sfit._set_tests import sign_tests
-from sfit._words import at_level, words_of
 from sfit.compare import Comparison
-from sfit.plotting import (
-    BetaCurveDisplay,
-    ImportanceDisplay,
-    InteractionDisplay,
-    PartsDisplay,
-    SignificanceBetaDisplay,
-)
+from sfit.plotting import PartsDisplay
 from sfit.report._blocks import (
     Block,
     Cell,
     Document,
     Facts,
     Items,
+    Kind,
     Picture,
     Section,
     Table,
@@ -33,9 +24,9 @@ from sfit.report._blocks import (
 )
 from sfit.report._comparison import describe_comparison
 from sfit.report._describe import describe
+from sfit.report._figures import displays
 
 AnyResult = SFITResult | PartitionedResult | Comparison
-Kind = Literal["name", "number", "verdict"]
 
 TEST_KEYS = ("tests", "losses")
 """The names of the two tables of a test, in their order."""
@@ -48,26 +39,6 @@ KINDS: Mapping[str, Kind] = {
     "number": "number",
     "verdict": "verdict",
 }
-
-
-@dataclass(frozen=True)
-class Captioned:
-    """A display with the title and the caption that it has on a page."""
-
-    display: Any
-    title: str
-    caption: str
-    height: float
-    width: float = 0.0
-    """Inches that the picture needs; 0: any width will do."""
-
-    def plot(self, ax: Any) -> Any:
-        """Draw on `ax`."""
-        return self.display.plot(ax)
-
-    def tooltips(self) -> list[Any]:
-        """No tooltips: a document is not a page."""
-        return []
 
 
 def as_document(result: AnyResult) -> Document:
@@ -192,13 +163,7 @@ def _made_with(versions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _overview(result: AnyResult) -> list[Block]:
     """All parts side by side."""
-    if not isinstance(result, PartitionedResult):
-        return []
-    display = PartsDisplay(result)
-    caption = "Each feature alone, by part, on a common scale. Filled and coloured: significant."
-    return [
-        Picture(Captioned(display, "Parts side by side", caption, display.height, display.width))
-    ]
+    return [Picture(PartsDisplay(result))] if isinstance(result, PartitionedResult) else []
 
 
 def _pictures(result: AnyResult) -> list[list[Picture]]:
@@ -206,48 +171,4 @@ def _pictures(result: AnyResult) -> list[list[Picture]]:
     if isinstance(result, Comparison):
         return [[Picture(display) for display in result.displays()]]
     parts = [one for _, one in result.parts] if isinstance(result, PartitionedResult) else [result]
-    return [_pictures_of(part) for part in parts]
-
-
-def _pictures_of(result: SFITResult) -> list[Picture]:
-    if not result.tests:
-        return []
-    pictures = [_importance(result)]
-    if any(len(test.term) == 2 for test in result.tests):
-        pictures.append(_pairs(result))
-    if not all(math.isnan(test.beta_max) for test in sign_tests(result.tests)):
-        display, level = SignificanceBetaDisplay(result), at_level(result.settings)
-        caption = (
-            f"Each set is significant{level}, without a correction, for every beta below its point."
-        )
-        title = "How robust the findings are to beta"
-        pictures.append(Picture(Captioned(display, title, caption, display.height)))
-    if result.beta_choice is not None:
-        caption = (
-            "Share of rejected tests among random models, against beta. The smallest beta with a "
-            "share below alpha was chosen."
-        )
-        curve = BetaCurveDisplay(result.beta_choice)
-        pictures.append(Picture(Captioned(curve, "How beta was chosen", caption, 3.6), 7.0))
-    return pictures
-
-
-def _importance(result: SFITResult) -> Picture:
-    display, words = ImportanceDisplay(result), words_of(result)
-    caption = (
-        f"{words.effect.capitalize()} with its {words.interval}. Filled and coloured: "
-        "significant. Hollow and grey: not significant."
-    )
-    return Picture(Captioned(display, "Importance", caption, display.height))
-
-
-def _pairs(result: SFITResult) -> Picture:
-    display = InteractionDisplay(result)
-    title, effect = "Pairs", words_of(result).effect.capitalize()
-    if display.additive:
-        title = "Interactions"
-        effect = "Mean gain over the additive prediction from its parts, and the share of the "
-        effect += "gain of the pair that this is,"
-    caption = f"{effect} for each pair tested; significant pairs are filled and bold."
-    width, height = display.size
-    return Picture(Captioned(display, title, caption, height, width), min(width, 11.0))
+    return [[Picture(display) for display in displays(part)] for part in parts]
