@@ -42,7 +42,7 @@ def cross_significance(
     shuffle: bool = True,
     test: Literal["sign", "permutation"] | SignTest | PermutationTest = "permutation",
     features: Sequence[Any] | None = None,
-    loss: str | Callable[[Any, Any], Any] = "auto",
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
     beta: float | None = None,
     correction: str | None = None,

@@ -34,7 +34,7 @@ class Options(TypedDict, total=False):
 
     test: Literal["sign", "permutation", "mean"] | SignTest | PermutationTest | MeanTest
     features: Sequence[Any] | None
-    loss: str | Callable[[Any, Any], Any]
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any]
     alpha: float
     beta: float | Sequence[float] | Literal["auto"] | None
     max_order: int
@@ -79,7 +79,7 @@ def feature_significance(
     *,
     test: Literal["sign", "permutation", "mean"] | SignTest | PermutationTest | MeanTest = "sign",
     features: Sequence[Any] | None = None,
-    loss: str | Callable[[Any, Any], Any] = "auto",
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
     beta: float | Sequence[float] | Literal["auto"] | None = None,
     max_order: int = 1,

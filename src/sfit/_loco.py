@@ -53,7 +53,7 @@ def loco_significance(
     y_test: Any,
     *,
     features: Sequence[Any] | None = None,
-    loss: str | Callable[[Any, Any], Any] = "auto",
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
     correction: str | None = None,
     test: Literal["sign"] | SignTest = "sign",
