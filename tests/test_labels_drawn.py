@@ -5,8 +5,8 @@
 
 import numpy as np
 import pytest
-from named_results import made, made_models, made_part_gains, made_parts, made_ranks
 from name_sets import N_SETS, name_set
+from named_results import made, made_models, made_part_gains, made_parts, made_ranks
 
 from sfit._labels import look
 from sfit._text import printable

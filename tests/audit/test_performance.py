@@ -10,7 +10,8 @@ from scipy.special import expit, softmax
 from scipy.stats import norm, t
 from sklearn import metrics
 
-from sfit._audit._performance import GROUPS, performance
+from sfit._audit._jackknife import GROUPS
+from sfit._audit._performance import performance
 
 
 def two_classes(n, seed=0, slope=1.5, intercept=0.0):
