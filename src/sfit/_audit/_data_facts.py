@@ -24,7 +24,7 @@ from sfit.rows import (
     select_columns,
     to_native,
 )
-from sfit.sample._columns import class_codes
+from sfit.sample._columns import class_codes, column_or_vector
 
 MOST_CLASSES = 10
 """Classes whose share is listed; the others are counted together."""
@@ -75,7 +75,7 @@ def _target(y: Any, table: Table, names: Sequence[str]) -> tuple[str, Array]:
     if y is None:
         return "", np.empty(0)
     if isinstance(y, str):
-        return y, column_values(table, names.index(y))
+        return y, column_or_vector(y, table, "y")[0]
     columns = getattr(y, "columns", None)
     name = columns[0] if columns is not None and len(columns) == 1 else getattr(y, "name", None)
     values = as_vector(y, "y", table.shape[0])
