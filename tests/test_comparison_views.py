@@ -240,7 +240,7 @@ def test_tooltips_cover_what_is_drawn(request, name):
 def test_the_page_says_it_all(request, name, tmp_path):
     """Findings, every row of every table, terms, settings, caveats, pictures and the method."""
     result = request.getfixturevalue(name)
-    result = replace(result, caveats=("a caveat that <b>nobody</b> expects",))
+    result = replace(result, caveats=("one caveat that <b>nobody</b> expects",))
     path = tmp_path / "page.html"
     html = result.to_html(path)
     assert path.read_text(encoding="utf-8") == html + "\n"
@@ -252,7 +252,7 @@ def test_the_page_says_it_all(request, name, tmp_path):
     said = [result.title, *result.findings(), type(result).METHOD]
     said += [text for pair in (*result.reading(), *result.facts()) for text in pair]
     assert not [text for text in said if text not in page.text]
-    assert "A caveat that <b>nobody</b> expects" in page.text
+    assert "One caveat that <b>nobody</b> expects" in page.text
     assert html.count("<svg ") == len(result.displays()) == len(getattr(result, "names", "xx")) - 1
     n_marked = sum(sum(grid.marked) for grid in result.grids())
     assert html.count('<tr class="yes">') == n_marked > 0

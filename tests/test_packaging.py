@@ -21,6 +21,9 @@ OPTIONAL = {
     "display": ("sfit.plotting.SignificanceBetaDisplay(result).plot()", "plot"),
     "report": ("result.to_html()", "report"),
     "Markdown": ("result.to_markdown()", "report"),
+    "Excel": ("result.to_excel('result.xlsx')", "excel"),
+    "Word": ("result.to_docx('report.docx')", "word"),
+    "MLflow": ("result.log_mlflow()", "mlflow"),
     "Parquet": ("sfit.feature_significance(model, 'rows.parquet', 'y')", "parquet"),
     "torch": ("sfit.models.torch_model(object())", "torch"),
     "ONNX": ("sfit.feature_significance('model.onnx', X, y)", "onnx"),
@@ -51,8 +54,8 @@ for feature, use in {uses!r}.items():
 print(json.dumps(said))
 """
 LIBRARIES = [
-    "catboost", "dask", "distributed", "jinja2", "keras", "lightgbm", "matplotlib", "onnx",
-    "onnxruntime", "polars", "pyarrow", "rich", "skops", "skorch", "torch", "typer", "xgboost",
+    "catboost", "dask", "distributed", "docx", "jinja2", "keras", "lightgbm", "matplotlib",
+    "mlflow", "onnx", "onnxruntime", "openpyxl", "polars", "pyarrow", "rich", "skops", "skorch", "torch", "typer", "xgboost",
 ]  # fmt: skip
 
 

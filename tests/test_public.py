@@ -82,6 +82,11 @@ ARGUMENTS = {
     sfit.SFITResult.plot: "self ax",
     sfit.SFITResult.to_html: "self path",
     sfit.SFITResult.to_markdown: "self path",
+    sfit.SFITResult.to_excel: "self path",
+    sfit.SFITResult.to_docx: "self path",
+    sfit.SFITResult.to_latex: "self path table",
+    sfit.SFITResult.log_mlflow: "self prefix",
+    sfit.SFITResult.tables: "self",
     sfit.SFITResult.to_json: "self path",
     sfit.SFITResult.from_json: "source",
 }

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfit import exceptions, models, simulate
+    from sfit._audit import Audit, audit
     from sfit._average import Average
     from sfit._beta import choose_beta
     from sfit._beta_choice import BetaChoice
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Average",
     "BetaChoice",
     "FeatureComparison",
@@ -44,6 +46,7 @@ __all__ = [
     "SFITResult",
     "SFITSelector",
     "SignTest",
+    "audit",
     "choose_beta",
     "compare_features",
     "compare_models",
@@ -62,6 +65,7 @@ __all__ = [
 # Where each name lives; modules live in files of their own name. Imported on first use, so
 # `sfit --help` and a misspelt option need not wait for SciPy, scikit-learn and pandas.
 _HOMES = {
+    "Audit": "_audit",
     "Average": "_average",
     "BetaChoice": "_beta_choice",
     "FeatureComparison": "compare",
@@ -74,6 +78,7 @@ _HOMES = {
     "SFITResult": "_result",
     "SFITSelector": "selector",
     "SignTest": "_sign_test",
+    "audit": "_audit",
     "choose_beta": "_beta",
     "compare_features": "compare",
     "compare_models": "compare",

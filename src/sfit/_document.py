@@ -41,13 +41,34 @@ def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
 def save(text: str, path: str | Path | None) -> str:
     """Return the text; write it to `path` too, unless that is None."""
     if path is not None:
-        try:
+        with _blame_path(path):
             Path(path).write_text(text + "\n", encoding="utf-8")
-        except (OSError, TypeError, ValueError) as error:
-            raise ArgumentError(
-                f"path {path!r} cannot be written ({error}): name a file in a folder that exists."
-            ) from error
     return text
+
+
+def save_bytes(content: bytes, path: str | Path) -> None:
+    """Write a file that is not text."""
+    with _blame_path(path):
+        Path(path).write_bytes(content)
+
+
+def check_path(path: str | Path) -> None:
+    """Refuse a path that cannot be written, before the work begins."""
+    with _blame_path(path):
+        if Path(path).is_dir():
+            raise IsADirectoryError("it is a folder")
+        if not Path(path).parent.is_dir():
+            raise FileNotFoundError("there is no such folder")
+
+
+@contextmanager
+def _blame_path(path: Any) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"path {path!r} cannot be written ({error}): name a file in a folder that exists."
+        ) from error
 
 
 def read(source: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -34,7 +34,7 @@ class Options(TypedDict, total=False):
 
     test: Literal["sign", "permutation", "mean"] | SignTest | PermutationTest | MeanTest
     features: Sequence[Any] | None
-    loss: str | Callable[[Any, Any], Any]
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any]
     alpha: float
     beta: float | Sequence[float] | Literal["auto"] | None
     max_order: int
@@ -79,7 +79,7 @@ def feature_significance(
     *,
     test: Literal["sign", "permutation", "mean"] | SignTest | PermutationTest | MeanTest = "sign",
     features: Sequence[Any] | None = None,
-    loss: str | Callable[[Any, Any], Any] = "auto",
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
     beta: float | Sequence[float] | Literal["auto"] | None = None,
     max_order: int = 1,
@@ -133,11 +133,14 @@ def feature_significance(
     features : sequence of names, optional
         The columns to pass to the model. By default, the feature names stored in the model; if it
         has none, all columns except those of `y`, `by` and `clusters`.
-    loss : str or callable, default="auto"
-        `"absolute_error"`, `"squared_error"`, `"poisson"`, `"log_loss"`, `"brier"`, `"zero_one"`,
-        or a callable ``(y, prediction) -> one loss per row``. `"auto"` is the absolute error for
-        regression and the log loss for classification. In classification, a callable receives `y`
-        as class indices.
+    loss : str, mapping or callable, default="auto"
+        `"absolute_error"`, `"squared_error"`, `"poisson"`, `"gamma"`, `"log_loss"`, `"brier"`,
+        `"zero_one"`, `"hinge"` of decision values, or `"crps"` of an ensemble with one column per
+        member. With a parameter: `"pinball:0.9"` (a quantile), `"huber:1.35"` (the error from which
+        on it is linear), `"tweedie:1.5"` (a power), `"crps:0.1,0.5,0.9"` (the levels of predicted
+        quantiles); or as ``{"pinball": 0.9}``. Or a callable ``(y, prediction) -> one loss per
+        row``, which receives `y` as class indices in classification. `"auto"` is the absolute error
+        for regression and the log loss for classification.
     alpha : float, default=0.05
         Level of every test.
     beta : float, sequence of floats or "auto", optional
@@ -261,14 +264,26 @@ def feature_significance(
     {1: [('X1',), ('X3',)], 2: [('X1', 'X2'), ('X4', 'X5')]}
     """
     request = Request.checked(**locals())
-    session = Session.of(request)
+    return significance(request, model, X, y, Session.of(request))
+
+
+def significance(
+    request: Request, model: Any, X: Any, y: Any, session: Session, *, gates: bool = True
+) -> SFITResult | PartitionedResult:
+    """`feature_significance` for a checked request; `gates`: whether to ask what is left.
+
+    With an averaged reference a gate costs as many predictions as there are rows and background
+    rows. Callers that ask for what is left in another way leave it out.
+    """
     session.warn(*request.warnings())
     warn_of_order(X, y, "y")
-    warn_of_order(X, by, "by")
-    warn_of_order(X, clusters, "clusters")
+    warn_of_order(X, request.by, "by")
+    warn_of_order(X, request.clusters, "clusters")
     seed = session.seed(request.random_state)
-    sample = prepare(model, X, y, by=by, clusters=clusters, seed=seed, **request.subject)
-    candidates = check_partners(partners, sample.features.names)
+    sample = prepare(
+        model, X, y, by=request.by, clusters=request.clusters, seed=seed, **request.subject
+    )
+    candidates = check_partners(request.partners, sample.features.names)
     conditions = Conditions(
         sample.features,
         sample.rows,
@@ -276,11 +291,11 @@ def feature_significance(
         request.by_class,
         request.dependent,
     )
-    design = design_of(request, sample, candidates, conditions)
+    design = replace(design_of(request, sample, candidates, conditions), gates=gates)
     validation = validation_of(request, sample, model)
     chosen = {"given": "rest" if design.rest else sorted(design.given), "partners": candidates}
     identity = request.identity() | chosen
-    stored = opened_for(checkpoint, checkpoint_key, identity, sample, validation)
+    stored = opened_for(request.checkpoint, request.checkpoint_key, identity, sample, validation)
     with stored as session.checkpoint:
         if sample.seed is not None or request.test.random:
             seed = session.seed(request.random_state)  # stored: a resumed run draws the same
@@ -298,9 +313,9 @@ def feature_significance(
         outcomes = follow(design, sizes, answer, session.warn)
         session.caveats += evaluation.caveats()
     results = report(request, sample, design, outcomes, choice, session)
-    if by is None:
+    if request.by is None:
         return results[0]
-    label = by if isinstance(by, str) else "part"
+    label = request.by if isinstance(request.by, str) else "part"
     return PartitionedResult(tuple(zip(sample.rows.parts, results, strict=True)), label)
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import pandas as pd
 
 from sfit._document import blame_document, brief, read, write
+from sfit._layout import WIDTH, Line, wrapped
 from sfit._reported import Reported
 from sfit._result import SFITResult
-from sfit._text import printable
+from sfit._summary_lines import Bars, as_lines, caveat_lines
+from sfit._text import listed, printable
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,32 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         return len(self.parts)
 
     @property
+    def _names(self) -> tuple[str, ...]:
+        """The name of each part: what divides the rows, and the value that the part has."""
+        return tuple(printable(f"{self.by} = {label}") for label, _ in self.parts)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The name and the number of rows of each part."""
+        sizes = (result.settings for _, result in self.parts)
+        return tuple(
+            f"{name} ({size.n_rows:,} {'row' if size.n_rows == 1 else 'rows'})"
+            for name, size in zip(self._names, sizes, strict=True)
+        )
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """The caveats of all parts, each once; those that not all parts share name their parts."""
+        parts_of: dict[str, list[str]] = {}
+        for name, (_, result) in zip(self._names, self.parts, strict=True):
+            for caveat in result.caveats:
+                parts_of.setdefault(caveat, []).append(name)
+        return tuple(
+            caveat if len(names) == len(self.parts) else f"{listed(names, 4)}: {caveat}"
+            for caveat, names in parts_of.items()
+        )
+
+    @property
     def table(self) -> pd.DataFrame:
         """The tables of all parts, with `part` as first column."""
         return _stack([(label, result.table) for label, result in self.parts])
@@ -96,12 +124,18 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         Returns
         -------
         str
-            As `SFITResult.summary`, each below the name of its part.
+            As `SFITResult.summary`, each below the title of its part; the caveats of all parts are
+            last.
         """
-        return "\n\n".join(
-            f"{printable(f'{self.by} = {label}')}\n{result.summary()}"
-            for label, result in self.parts
-        )
+        return "\n".join(line.text for line in self._lines())
+
+    def _lines(self, width: int = WIDTH, bars: Bars | None = None) -> list[Line]:
+        """The parts, each below its title, and the caveats of all parts."""
+        lines = []
+        for title, (_, result) in zip(self.titles, self.parts, strict=True):
+            lines += [Line(line, "title") for line in wrapped(title, width)]
+            lines += [*as_lines(result, width, bars), Line("")]
+        return [*lines, *caveat_lines(self.caveats, width)] if self.caveats else lines[:-1]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the first-order tests of all parts side by side.
@@ -133,9 +167,11 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         str
             The JSON.
         """
+        return write("PartitionedResult", self._content(), self.parts[0][1].run, path)
+
+    def _content(self) -> dict[str, Any]:
         parts = [{"part": label, **result._content()} for label, result in self.parts]
-        run = self.parts[0][1].run
-        return write("PartitionedResult", {"by": self.by, "parts": parts}, run, path)
+        return {"by": self.by, "parts": parts}
 
     @classmethod
     def from_json(cls, source: str | Path) -> PartitionedResult:
@@ -153,15 +189,19 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
         """
         content, run = read(source, "PartitionedResult")
         with blame_document():
-            parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])
-            by, labels = content["by"], [label for label, _ in parts]
-            if not isinstance(by, str):
-                raise TypeError(f"by must be text, not {brief(by)}")
-            if not labels or not all(isinstance(label, str | int | float) for label in labels):
-                raise TypeError(
-                    f"parts need plain labels, and there must be at least one: {brief(labels)}"
-                )
-            return cls(parts, by)
+            return cls._from_content(content, run)
+
+    @classmethod
+    def _from_content(cls, content: Mapping[str, Any], run: dict[str, Any]) -> PartitionedResult:
+        parts = tuple((p["part"], SFITResult._from_content(p, run)) for p in content["parts"])
+        by, labels = content["by"], [label for label, _ in parts]
+        if not isinstance(by, str):
+            raise TypeError(f"by must be text, not {brief(by)}")
+        if not labels or not all(isinstance(label, str | int | float) for label in labels):
+            raise TypeError(
+                f"parts need plain labels, and there must be at least one: {brief(labels)}"
+            )
+        return cls(parts, by)
 
 
 def _stack(frames: Sequence[tuple[Any, pd.DataFrame]]) -> pd.DataFrame:

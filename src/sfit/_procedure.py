@@ -65,6 +65,8 @@ class Design:
     refusals: Refusals = lambda contrasts: [None] * len(contrasts)
     alpha_by_order: tuple[float, ...] | None = None
     """Levels of the orders, for error control over all of them; None: `correction` decides."""
+    gates: bool = True
+    """Whether to ask after each order what is left, if the statistic can."""
 
     @cached_property
     def correction_at(self) -> Callable[[int], Correction]:
@@ -154,7 +156,7 @@ def procedure(design: Design) -> Procedure:
         # What is left beyond the features found is a question about features given.
         if design.rest:
             break
-        if not design.statistic.has_gates:
+        if not (design.gates and design.statistic.has_gates):
             continue
         gate = yield from ask_gate(design, order, frozenset(found))
         gates.append(gate)

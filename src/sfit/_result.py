@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sfit import _summary
+from sfit import _caveats
 from sfit._arguments import check_choice, check_level
 from sfit._beta_choice import BetaChoice
 from sfit._contrast import Effects
-from sfit._diagnostics import unreachable
 from sfit._document import blame_document, brief, read, record_from, storable, texts, write
+from sfit._layout import WIDTH, Line
 from sfit._multiplicity import CORRECTIONS, Correction
 from sfit._reported import Reported
 from sfit._set_tests import RECORDS, AnySetTest, FoldTest, GateTest, PermutationSetTest, SetTest
+from sfit._summary_lines import Bars, as_lines, caveat_lines
 from sfit.exceptions import ArgumentError
 
 AVERAGE = "average of "
@@ -108,7 +109,8 @@ class SFITResult(Reported):
     settings : Settings
         The arguments of the test.
     caveats : tuple of str
-        Warnings for readers of this result: constant columns, few rows, and the like.
+        Warnings for readers of this result: constant columns, few rows, and the like. Every view
+        shows all of them.
     beta_choice : BetaChoice or None
         How beta was chosen, for ``beta="auto"``.
     fold_tests : tuple of FoldTest
@@ -149,6 +151,11 @@ class SFITResult(Reported):
     beta_choice: BetaChoice | None = None
     fold_tests: tuple[FoldTest, ...] = ()
     run: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        # No result lacks a caveat that follows from its own fields, however it was made.
+        caveats = dict.fromkeys([*self.caveats, *_caveats.that_follow(self)])
+        object.__setattr__(self, "caveats", tuple(caveats))
 
     def __eq__(self, other: object) -> bool:
         """Equal if everything but `run` is equal; NaN equals NaN."""
@@ -252,8 +259,7 @@ class SFITResult(Reported):
         if self.settings.alpha_by_order is not None:
             self._refuse_other_levels(alpha, correction)
             return self
-        again = Correction(correction)
-        tests = _decided(self.tests, alpha, again)
+        tests = _decided(self.tests, alpha, Correction(correction))
         gates = tuple(replace(gate, is_open=gate.p_value < alpha) for gate in self.gates)
         planned = self.settings.run_alpha
         settings = replace(
@@ -262,17 +268,15 @@ class SFITResult(Reported):
             correction=correction,
             planned_alpha=None if alpha == planned else planned,
         )
-        before = Correction(self.settings.correction)
-        # What was out of reach at the old level may be within reach now.
-        outdated = unreachable(self.tests, self.settings.alpha, lambda order: before)
-        kept = [text for text in self.caveats if text not in outdated]
-        caveats = dict.fromkeys([*kept, *unreachable(tests, alpha, lambda order: again)])
+        # What follows from the old decisions may not follow from the new ones.
+        outdated = set(_caveats.that_follow(self))
+        kept = tuple(text for text in self.caveats if text not in outdated)
         return replace(
             self,
             tests=tuple(tests),
             gates=gates,
             settings=settings,
-            caveats=tuple(caveats),
+            caveats=kept,
         )
 
     def _refuse_other_levels(self, alpha: float, correction: str | None) -> None:
@@ -291,12 +295,16 @@ class SFITResult(Reported):
         Returns
         -------
         str
-            Lines of about a hundred characters at most.
+            Lines of at most 80 columns. Long names are shortened; `table` has them in full.
         """
-        return _summary.as_text(self)
+        return "\n".join(line.text for line in self._lines())
+
+    def _lines(self, width: int = WIDTH, bars: Bars | None = None) -> list[Line]:
+        """The summary, in lines of at most `width` columns."""
+        return [*as_lines(self, width, bars), *caveat_lines(self.caveats, width)]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the estimates and intervals of all sets.
+        """Draw all sets: what share of the rows each improves, or how far the mean loss rises.
 
         Parameters
         ----------
@@ -305,12 +313,15 @@ class SFITResult(Reported):
 
         Returns
         -------
-        ImportanceDisplay
-            The display, drawn.
+        CoinDisplay or RiseDisplay
+            The display, drawn: `sfit.plotting.CoinDisplay` for the sign test,
+            `sfit.plotting.RiseDisplay` for the permutation test and the mean test.
         """
-        from sfit.plotting import ImportanceDisplay
+        from sfit.plotting import CoinDisplay, RiseDisplay
 
-        return ImportanceDisplay.from_result(self, ax=ax)
+        if isinstance(self.tests[0], SetTest):
+            return CoinDisplay.from_result(self, ax=ax)
+        return RiseDisplay.from_result(self, ax=ax)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the result as JSON; the part `result` is identical, byte for byte, for equal runs.

@@ -1,18 +1,29 @@
-"""The loss difference of every row when one feature is revealed."""
+"""The losses of every row when one feature is revealed, and the feature's own values."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sfit._arguments import check_unit
 from sfit._array import Array
-from sfit._contrast import Reveal, delta, relative_improvement
-from sfit._differences import Base
+from sfit._contrast import Contrast, Question, Reveal, delta, relative_improvement
+from sfit._differences import Ask, Evaluation
 from sfit._features import positions_of
+from sfit._statistic import Scored
+from sfit._warn import warn_user
 from sfit.models import ModelView
-from sfit.rows import Table, as_table, column_names, column_numbers, column_values, every_tile
+from sfit.rows import (
+    Table,
+    Tile,
+    as_table,
+    column_names,
+    column_numbers,
+    column_values,
+    every_tile,
+)
 from sfit.sample import Sample, prepare
 
 
@@ -27,7 +38,7 @@ def deltas_by_value(
     sample = prepare(model, X, y, **problem_args)
     names, table = sample.features.names, as_table(X)
     # The user's value, before any encoding.
-    labels = _labels(sample.view, table)
+    labels = column_labels(sample.view, table)
     unnamed = range(len(labels)) if column_names(table) is None else ()
     [column] = positions_of([feature], labels, "feature", unnamed)
     [position] = positions_of([labels[column]], names, "feature")
@@ -36,21 +47,40 @@ def deltas_by_value(
     return names[position], values, row_deltas(sample, position, beta)
 
 
-def _labels(view: ModelView, table: Table) -> tuple[str, ...]:
+def column_labels(view: ModelView, table: Table) -> tuple[str, ...]:
     """Names of the columns of X: from X, else from the model, else by position."""
     width = table.shape[1]
     fitted = view.names if view.names is not None and len(view.names) == width else None
     return column_names(table) or fitted or tuple(f"x{position}" for position in range(width))
 
 
+def alone(feature: int, beta: float = 0.0) -> Contrast:
+    """One feature revealed, over no feature."""
+    term = frozenset({feature})
+    return Contrast(term, Reveal(frozenset()), Reveal(term), beta=beta)
+
+
 def row_deltas(sample: Sample, feature: int, beta: float) -> Array:
     """One difference per row: the feature revealed alone, over no feature."""
     evaluation = sample.evaluation()
-    nothing, alone = Reveal(frozenset()), Reveal(frozenset({feature}))
+    contrast = alone(feature, beta)
+    arithmetic = evaluation.prepare([contrast], warn_user, False).arithmetic
     differences = []
-    for tile in every_tile(sample.rows):
-        base = Base(evaluation, tile, evaluation.predictions.one(tile, nothing), signed=beta == 0)
-        losses = base.losses_by_row(evaluation.predictions.one(tile, alone))
-        rho = relative_improvement(losses.base, losses.full)
-        differences.append(delta(losses.base, losses.full, rho > beta, beta))
+    for _, scored in losses_by_row(evaluation, asks_of(evaluation, arithmetic)):
+        base, full, *_ = scored.losses
+        rho = relative_improvement(base, full)
+        differences.append(delta(base, full, rho > beta, beta))
     return np.concatenate(differences)
+
+
+def asks_of(evaluation: Evaluation, arithmetic: Mapping[Contrast, Any]) -> list[Ask]:
+    """Each contrast as a question about all rows."""
+    n = len(evaluation.rows)
+    return [Ask(Question(contrast, 0, n), kind) for contrast, kind in arithmetic.items()]
+
+
+def losses_by_row(evaluation: Evaluation, asks: Sequence[Ask]) -> Iterator[tuple[Tile, Scored]]:
+    """The losses of every row of each tile, for each question; all questions share one base."""
+    for tile in every_tile(evaluation.rows):
+        for scored in evaluation.scored(tile, asks, by_row=True):
+            yield tile, scored

@@ -34,9 +34,10 @@ class Session:
     started: float = field(default_factory=time.perf_counter)
 
     @classmethod
-    def of(cls, request: Execution) -> Session:
-        """A session for a checked request."""
-        return cls(request.n_jobs, request.progress, path=request.checkpoint)
+    def of(cls, request: Execution, warnings: list[str] | None = None) -> Session:
+        """A session for a checked request; it does not repeat the `warnings` of other runs."""
+        already = [] if warnings is None else warnings
+        return cls(request.n_jobs, request.progress, path=request.checkpoint, warnings=already)
 
     def seed(self, random_state: int | None) -> int:
         """The seed of the run: the user's, or one drawn when the run first started.

@@ -1,23 +1,35 @@
-"""A result as text and as a small HTML table; nothing is computed here."""
+"""What a summary says: the finding, the settings, and the sets by order; nothing is computed."""
 
 from __future__ import annotations
 
-import html
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sfit._set_tests import AnySetTest, GateTest, base_names
+from sfit._caveats import corrected_verdicts, lost_to_correction
+from sfit._labels import labels
+from sfit._layout import Field
+from sfit._set_tests import AnySetTest, GateTest, is_additive
 from sfit._text import listed, number, p_relation, p_text, printable, stars
-from sfit._words import Words, at_level, guarantee, resolution, words_of
+from sfit._words import at_level, guarantee, resolution, words_of
 
 if TYPE_CHECKING:
     from sfit._result import Settings, SFITResult
 
 MOST_ROWS = 40
 """Sets per order that a summary lists; it counts the others."""
+MOST_NAMES = 4
+"""Features of a base that are named; of a longer base, their number is given."""
+LONGEST_OVER = 12
+"""Columns of a name in the column `over`."""
 
-escaped = html.escape
+SETS = {1: "each feature", 2: "pairs"}
+CORRECTED = "(c)"
+"""The mark of a set that is significant only without the correction."""
 
-_LEFT = (1, 2)
+DROP_BAR, DROP_OVER, DROP_INTERVAL = 11, 12, 13
+"""A narrow table drops these columns last, in this order."""
 
 
 def by_order(result: SFITResult) -> list[list[AnySetTest]]:
@@ -31,19 +43,19 @@ def by_order(result: SFITResult) -> list[list[AnySetTest]]:
     ]
 
 
-def headline(result: SFITResult, max_names: int = 8) -> str:
-    """The finding in one sentence."""
+def headline(result: SFITResult, max_names: int = 8, names: Sequence[str] | None = None) -> str:
+    """The finding in one sentence; `names` are those of the features found, if shortened."""
     selected, n_tested = result.selected, len(result.feature_names)
     words = words_of(result)
     one, several = words.verdict
     noun = "feature" if n_tested == 1 else "features"
     if not selected:
         return f"None of {n_tested} {noun} {one}."
-    verdict = one if len(selected) == 1 else several
+    verb = one if len(selected) == 1 else several
     together = any(test.significant and test.order > 1 for test in result.tests)
     how = f", {words.together}" if together else ""
-    names = listed(selected, max_names)
-    return f"{len(selected)} of {n_tested} {noun} {verdict}{how}: {names}."
+    which = listed(selected if names is None else names, max_names)
+    return f"{len(selected)} of {n_tested} {noun} {verb}{how}: {which}."
 
 
 def facts(result: SFITResult) -> list[tuple[str, str]]:
@@ -80,24 +92,6 @@ def _correction_text(settings: Settings) -> str:
     return f"over all orders (alpha {levels})"
 
 
-def notes(result: SFITResult) -> list[str]:
-    """The caveats, one line each."""
-    return [f"Note: {printable(caveat)}" for caveat in (*result.caveats, *contradictions(result))]
-
-
-def contradictions(result: SFITResult) -> list[str]:
-    """A caveat that counts the sets whose p-value and interval disagree, if there are any."""
-    n = sum(test.significant != (test.ci_low > 0) for test in result.tests)
-    if not n:
-        return []
-    sets, level = "1 set" if n == 1 else f"{n:,} sets", at_level(result.settings)
-    kept = f". The interval is that of the run{level}" if level else ""
-    return [
-        f"for {sets} the p-value and the interval disagree about zero: "
-        f"{words_of(result).contradiction}{kept}."
-    ]
-
-
 def _coverage_text(coverage: float) -> str:
     """Four decimals; 1 only if the coverage is exactly 1."""
     return "above 0.9999" if 0.99995 <= coverage < 1 else f"{coverage:.4f}"
@@ -127,88 +121,95 @@ def _gate_losses(gate: GateTest) -> str:
     return f"Mean loss {number(gate.loss_found)} with {found}, {number(gate.loss_full)} with all."
 
 
-def columns(result: SFITResult) -> tuple[str, ...]:
-    """The column headings of the table."""
-    p, words = "adj. p" if result.settings.adjusted else "p-value", words_of(result)
-    own = (column.title for column in words.brief)
-    return ("order", "set", "over", words.estimate, "interval", p, *own, "")
+@dataclass(frozen=True)
+class Family:
+    """The sets of one order, as a summary lists them."""
+
+    heading: str
+    """The order, what its sets are compared with if that is the same for all, and counts."""
+    tests: list[AnySetTest]
+    """The sets that are listed, the significant ones first."""
+    over: list[str]
+    """What each set is compared with; empty if the heading says it."""
 
 
-def cells(test: AnySetTest, words: Words) -> tuple[str, ...]:
-    """One set as a row of the table."""
-    return (
-        str(test.order),
-        ", ".join(map(printable, test.term)),
-        ", ".join(map(printable, base_names(test))) or "-",
-        number(test.estimate),
-        f"[{number(test.ci_low)}, {number(test.ci_high)}]",
-        p_text(test.p_adjusted),
-        *(column.text(test) for column in words.brief),
-        (stars(test.p_adjusted) or ".") if test.significant else "",
+def families(result: SFITResult, longest: int | None = None) -> list[Family]:
+    """The sets by order; names in headings have at most `longest` columns."""
+    return [_family(tests, longest) for tests in by_order(result)]
+
+
+def _family(tests: list[AnySetTest], longest: int | None) -> Family:
+    names = [name for test in tests for name in test.base]
+    over = [_over(test, labels(names, longest or sys.maxsize)) for test in tests]
+    if len(set(over)) == 1:
+        return Family(_heading(tests, over[0]), tests[:MOST_ROWS], [])
+    # Beside each set there is less space than in a heading.
+    short = labels(names, LONGEST_OVER if longest else sys.maxsize)
+    listed_sets = tests[:MOST_ROWS]
+    return Family(
+        _heading(tests, None), listed_sets, [_over(test, short) or "-" for test in listed_sets]
     )
 
 
-def first_sets(result: SFITResult) -> tuple[list[AnySetTest], list[str]]:
-    """The first sets of each order, and lines that count the rest."""
-    listed_sets, left_out = [], []
-    for family in by_order(result):
-        listed_sets += family[:MOST_ROWS]
-        if len(family) > MOST_ROWS:
-            more = len(family) - MOST_ROWS
-            left_out.append(f"{more} more sets of order {family[0].order}: see .table.")
-    return listed_sets, left_out
+def _heading(tests: Sequence[AnySetTest], over: str | None) -> str:
+    """An order and its counts; `over`: what all its sets are compared with, None if it differs."""
+    order, n_found = tests[0].order, sum(test.significant for test in tests)
+    sets = SETS.get(order, f"sets of {order}")
+    if over:
+        sets += f", over {over}"
+    elif over == "" and order == 1:
+        sets += " alone"
+    counts = f"{len(tests):,} tested, {n_found or 'none'} significant"
+    if (more := len(tests) - MOST_ROWS) > 0:
+        counts += f"; {more:,} not listed here: see .table"
+    return f"Order {order}: {sets} ({counts})"
 
 
-def as_text(result: SFITResult) -> str:
-    """The whole result for a terminal, laid out as statsmodels does."""
-    tests, left_out = first_sets(result)
-    words = words_of(result)
-    rows = [columns(result), *(cells(test, words) for test in tests)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if i in _LEFT else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
+def _over(test: AnySetTest, short: Mapping[str, str]) -> str:
+    """What a set is compared with in addition to nothing: names, or the number of a long base."""
+    parts = ["its parts"] if is_additive(test) else []
+    names = [name for name in test.base if not (parts and name in test.term)]
+    if len(names) > MOST_NAMES:
+        return listed([*parts, f"{len(names)} others"])
+    return listed([*parts, *(short[name] for name in names)])
+
+
+def verdict(test: AnySetTest, settings: Settings) -> str:
+    """The mark of a set: stars or a dot if significant, (c) if only without the correction."""
+    if test.significant:
+        return stars(test.p_adjusted) or "."
+    return CORRECTED if lost_to_correction(test, settings) else ""
+
+
+def correction_note(result: SFITResult) -> str:
+    """What the correction does not touch, and what its mark means; empty without a correction."""
+    note = corrected_verdicts(result.settings)
+    if any(lost_to_correction(test, result.settings) for test in result.tests):
+        alpha = number(result.settings.alpha)
+        return f"{note}. {CORRECTED}: p below {alpha} before the correction only."
+    return f"{note}." if note else ""
+
+
+def fields(result: SFITResult, family: Family) -> list[Field]:
+    """The columns beside the sets; a narrow table drops those of one test first."""
+    words, tests = words_of(result), family.tests
+    own = [
+        Field(column.title, [column.text(test) for test in tests], drop=rank)
+        for rank, column in zip(range(len(words.brief), 0, -1), words.brief, strict=True)
     ]
-    pairs = [f"{name + ':':<12}{value}" for name, value in facts(result)]
-    half = (len(pairs) + 1) // 2
-    column = max(map(len, pairs[:half])) + 4
-    head = [
-        (left + " " * (column - len(left)) + right).rstrip()
-        for left, right in zip(pairs[:half], [*pairs[half:], ""], strict=False)
+    over = [Field("over", family.over, left=True, drop=DROP_OVER)] if family.over else []
+    return [
+        *over,
+        Field(words.estimate, [number(test.estimate) for test in tests]),
+        Field(
+            "interval",
+            [f"[{number(test.ci_low)}, {number(test.ci_high)}]" for test in tests],
+            drop=DROP_INTERVAL,
+        ),
+        Field(
+            "adj. p" if result.settings.adjusted else "p-value",
+            [p_text(test.p_adjusted) for test in tests],
+        ),
+        *own,
+        Field("", [verdict(test, result.settings) for test in tests], left=True),
     ]
-    rule = max(len(line) for line in (*lines, *head))
-    body = [
-        "Feature significance".center(rule).rstrip(),
-        "=" * rule,
-        *head,
-        "=" * rule,
-        lines[0],
-        "-" * rule,
-        *lines[1:],
-        "=" * rule,
-        headline(result),
-        *left_out,
-        *gate_lines(result),
-        *notes(result),
-    ]
-    return "\n".join(body)
-
-
-def as_html(result: SFITResult) -> str:
-    """The table for a notebook; all text from the user is escaped."""
-    tests, left_out = first_sets(result)
-    words = words_of(result)
-    header = "".join(f"<th>{escaped(name)}</th>" for name in columns(result))
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in cells(test, words)) + "</tr>"
-        for test in tests
-    )
-    below = [*left_out, *gate_lines(result), *notes(result)]
-    paragraphs = "".join(f"<p>{escaped(line)}</p>" for line in below)
-    return (
-        f"<div><p><strong>{escaped(headline(result))}</strong></p>"
-        f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>{paragraphs}</div>"
-    )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 SMALLEST_P = 1e-300
 """A smaller p-value is printed as a bound: floats underflow soon after, and no p-value is 0."""
+
+LONGEST_NUMBER = 16
+"""Characters of a number in a column."""
 
 
 def stars(p: float) -> str:
@@ -63,6 +66,19 @@ def shortened(text: str, longest: int, mark: str = "…") -> str:
     return f"{text[:half]}{mark}{text[-half:]}"
 
 
+def set_name(term: Iterable[str]) -> str:
+    """A set of features for a sentence or a table: a + b."""
+    return " + ".join(map(printable, term))
+
+
+def sentence(text: str, names: Iterable[str] = ()) -> str:
+    """A text that starts with a capital letter, unless it starts with one of these names."""
+    for name in map(printable, names):
+        if text.startswith(name) and not text[len(name) : len(name) + 1].isalnum():
+            return text
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def listed(names: Sequence[str], most: int = 6) -> str:
     """Names for a sentence: a, b and c; those beyond `most` are counted."""
     names = [printable(name) for name in names]
@@ -72,13 +88,14 @@ def listed(names: Sequence[str], most: int = 6) -> str:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """A number in fixed decimals for a column; a tiny one in scientific notation."""
+    """A number in fixed decimals for a column; a tiny or huge one in scientific notation."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     tiny = 0 < abs(value) < 0.5 * 10**-decimals
     text = f"{value:.1e}" if tiny else f"{value:,.{decimals}f}"
+    text = text if len(text) <= LONGEST_NUMBER else f"{value:.4e}"
     return text.replace("-", "−")
 
 

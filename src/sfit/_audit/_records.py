@@ -61,6 +61,8 @@ class Metric:
     n: int
     """Rows behind the figure."""
     higher_is_better: bool
+    reason: str = ""
+    """Why the value or its interval is NaN, as a sentence; empty if both are numbers."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,40 @@ class BuildUpStep:
 
 
 @dataclass(frozen=True)
+class Explained:
+    """How much of what the model gains over no features the features found account for.
+
+    All figures come from the same rows, drawn at random if there are many.
+    """
+
+    n: int
+    share: float
+    """Share of the gain of all features over none; NaN if the model gains nothing."""
+    ci_low: float
+    ci_high: float
+    n_improved: int
+    """Rows that all features together predict better than the features found."""
+    p_value: float
+    """Sign test of these rows: is anything left to find?"""
+    loss_hidden: float
+    loss_found: float
+    loss_all: float
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The smallest effects that the tests find four times out of five."""
+
+    power: float
+    alpha: float
+    """The strictest level that a single p-value may have to meet after the correction."""
+    correlation: float
+    """Permutation test: of the outcome with the prediction from one feature."""
+    probability: float
+    """Sign test: share of rows that a feature improves."""
+
+
+@dataclass(frozen=True)
 class CorrelatedGroup:
     """Features that move together, so a test of one says little about the others."""
 
@@ -83,6 +119,11 @@ class CorrelatedGroup:
     """Smallest association between a member and its nearest fellow member."""
     largest: float
     significant: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the group as one feature."""
+        return " + ".join(self.features)
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ MEAN = Words(
     ),
     contradiction="the interval is asymptotic, two-sided and not adjusted, the test is one-sided",
     single_point=(
-        "For {names} the loss of every row changes by the same amount, or not at all, so the "
+        "for {names} the loss of every row changes by the same amount, or not at all, so the "
         "interval is a single point."
     ),
     few_rows=(

@@ -147,14 +147,14 @@ PERMUTATION = Words(
         "statistic: only the p-value decides"
     ),
     single_point=(
-        "For {names} the loss does not depend on the row that the prediction comes from, so the "
+        "for {names} the loss does not depend on the row that the prediction comes from, so the "
         "interval is a single point."
     ),
     few_rows=(
         "{n} rows are few: the test misses weaker effects, and the interval is only approximate."
     ),
     sets=(
-        "Significant sets of two or more features are not proven interactions: only the whole set "
+        "significant sets of two or more features are not proven interactions: only the whole set "
         "was compared with the outcome."
     ),
     gate="",

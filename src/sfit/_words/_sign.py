@@ -107,7 +107,7 @@ SIGN = Words(
     ),
     contradiction="the interval is two-sided and not adjusted, the test is one-sided",
     single_point=(
-        "Ties: several rows change by exactly the median for {names}, so the interval is a single "
+        "ties: several rows change by exactly the median for {names}, so the interval is a single "
         "point. A row that does not change counts as not improved."
     ),
     few_rows=(
@@ -115,7 +115,7 @@ SIGN = Words(
         "misses weaker effects."
     ),
     sets=(
-        "Significant sets of two or more features are not proven interactions: strict=True "
+        "significant sets of two or more features are not proven interactions: strict=True "
         "requires a set to improve on each of its subsets with one member fewer."
     ),
     gate="improve the typical row",

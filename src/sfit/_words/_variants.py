@@ -75,7 +75,7 @@ def of_interactions(words: Words) -> Words:
     return replace(
         words,
         sets=(
-            "Significant sets of two or more features improve on the additive prediction from "
+            "significant sets of two or more features improve on the additive prediction from "
             "their parts, on the scale of the model's link. On another scale, the same model may "
             "have other interactions."
         ),

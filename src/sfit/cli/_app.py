@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from sfit.cli import _inputs
+from sfit.cli._audit import audit
 from sfit.cli._compare import compare
 from sfit.cli._options import (
     AllowPickle,
@@ -183,6 +184,14 @@ def run_test(
     write_result(result, report, json)
 
 
+app.command(
+    "audit",
+    epilog="""\b
+Examples:
+  sfit audit model.skops test.csv -t y --train train.csv --report audit.html
+  sfit audit model.txt test.csv -t sold --classes no,yes --train train.csv --protected SEX
+  sfit audit model.onnx test.csv -t y --train train.csv --budget '300 passes' --expect AGE=+""",
+)(audit)
 app.add_typer(compare)
 
 
@@ -234,15 +243,20 @@ def beta(
 def report(
     result: Annotated[Path, typer.Argument(metavar="RESULT", help="JSON written by sfit.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The page [beside RESULT, as .html].")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File to write: .html, .md, .docx, .xlsx or .tex [beside RESULT, as .html].",
+        ),
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Turn a stored result into an HTML report."""
-    page = result.with_suffix(".html") if out is None else out
-    _inputs.check_writable(page)
-    _inputs.stored_result(result).to_html(page)
-    say(f"Wrote {page}.")
+    """Turn a stored result into a page, or into a file for Word, Excel or LaTeX."""
+    file = result.with_suffix(".html") if out is None else out
+    write = _inputs.writer(file)
+    _inputs.check_writable(file)
+    getattr(_inputs.stored_result(result), write)(file)
+    say(f"Wrote {file}.")
 
 
 @app.command()

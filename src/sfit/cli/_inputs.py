@@ -23,6 +23,15 @@ OPTIONS_OF: dict[str, dict[str, tuple[str, ...]]] = {
 """The options that only one test has, with their values; empty: any. The tests are those of TESTS.
 """
 
+WRITERS = {
+    ".html": "to_html",
+    ".md": "to_markdown",
+    ".docx": "to_docx",
+    ".xlsx": "to_excel",
+    ".tex": "to_latex",
+}
+"""The files of a report, and the methods of results that write them."""
+
 
 def names(text: str | None) -> list[str] | None:
     """Names separated by commas."""
@@ -135,6 +144,18 @@ def reference(text: str) -> Any:
         return read_rows(text)
 
 
+def writer(path: Path) -> str:
+    """The method of results that writes a file of this ending."""
+    ending = path.suffix.lower()
+    if ending not in WRITERS:
+        *first, last = WRITERS
+        raise ArgumentError(
+            f"--out must end in {', '.join(first)} or {last}, which chooses what is written; got "
+            f"{str(path)!r}."
+        )
+    return WRITERS[ending]
+
+
 def check_writable(*paths: Path | None) -> None:
     """Refuse to start if the result could not be written."""
     for path in paths:
@@ -164,7 +185,7 @@ def checkpoint_key(checkpoint: Path | None, *models: str) -> str | None:
 
 def stored_result(path: Path) -> Any:
     """A result of any kind, as `to_json` wrote it."""
-    from sfit import FeatureComparison, ModelComparison, PartComparison, SFITResult
+    from sfit import Audit, FeatureComparison, ModelComparison, PartComparison, SFITResult
     from sfit._partitioned import PartitionedResult
 
     if not path.is_file():
@@ -173,6 +194,7 @@ def stored_result(path: Path) -> Any:
     with path.open("rb") as file:
         head = file.read(200).decode(errors="replace")
     kinds: tuple[Any, ...] = (
+        Audit,
         PartitionedResult,
         ModelComparison,
         FeatureComparison,

@@ -1,4 +1,4 @@
-"""Results for a terminal: tables with stars and interval bars; plain text for pipes and files."""
+"""Results for a terminal: the summary in colour, with interval bars; plain text for pipes."""
 
 from __future__ import annotations
 
@@ -9,40 +9,29 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from sfit import _summary
 from sfit._beta_choice import BetaChoice
 from sfit._partitioned import PartitionedResult
 from sfit._power import power, rows_needed
 from sfit._result import SFITResult
 from sfit._set_tests import AnySetTest
-from sfit._text import printable, shortened
-from sfit._words import words_of
 from sfit.cli._text import say
-from sfit.compare import Comparison, Grid
-from sfit.compare._base import MOST_ROWS
+from sfit.compare import Comparison
 
 BAR_WIDTH = 17
 BAR_SIGNS = {"zero": "│", "interval": "─", "estimate": "●"}
 PLAIN_SIGNS = {"zero": "|", "interval": "-", "estimate": "o"}
 
-# Columns that a narrow terminal drops, in this order, after those that only one test has.
-DISPENSABLE = ("order", "over", "interval", "bar")
-LEFT = ("set", "over", "bar")
-
-DISPENSABLE_IN_GRIDS = (
-    ("Better rows", "Worse rows"),
-    ("p (sign)",),
-    ("Median",),
-    ("n", "Rest"),
-    ("Loss of the first",),
-    ("Low", "High"),
-)
-"""Columns that a narrow terminal drops together, in this order."""
-SHORT_NAME = 16
-"""Longer names are shortened before a column of numbers is dropped from a grid."""
+STYLES = {
+    "": "",
+    "title": "bold",
+    "head": "bold",
+    "significant": "green",
+    "lost": "yellow",
+    "dim": "dim",
+}
+"""How the lines of a summary look."""
 
 WANTED_POWER = 0.8
 
@@ -79,21 +68,17 @@ PLANNED = {
 
 
 def show_result(result: SFITResult | PartitionedResult | Comparison) -> None:
-    """Print a result: tables on a terminal, the plain summary elsewhere."""
+    """Print a result: a summary as wide as the terminal, or the plain summary elsewhere."""
     console = Console(highlight=False)
     if not console.is_terminal:
         _print(result.summary())
         return
     if isinstance(result, Comparison):
-        _show_comparison(result, console)
-        return
-    parts = result.parts if isinstance(result, PartitionedResult) else ((None, result),)
-    for number, (label, part) in enumerate(parts):
-        if number:
-            console.print()
-        if isinstance(result, PartitionedResult):
-            console.print(Text(printable(f"{result.by} = {label}"), style="bold"))
-        _show_one(part, console)
+        lines = result._lines(console.width)
+    else:
+        lines = result._lines(console.width, lambda tests: _bars(tests, console))
+    for text, role in lines:
+        console.print(Text(text, style=STYLES[role]), soft_wrap=True)
 
 
 def write_result(result: Any, report: Path | None, json: Path | None) -> None:
@@ -106,133 +91,12 @@ def write_result(result: Any, report: Path | None, json: Path | None) -> None:
         say(f"Wrote {report}.")
 
 
-def _show_comparison(result: Comparison, console: Console) -> None:
-    for place, sentence in enumerate(result.findings()):
-        console.print(Text(printable(sentence), style="" if place else "bold"))
-    facts = "; ".join(f"{name}: {value}" for name, value in result.facts())
-    console.print(Text(facts, style="dim"))
-    for grid in result.grids():
-        console.print(Text(f"\n{printable(grid.title)}", style="bold"))
-        console.print(_grid(grid, console))
-        more = len(grid.rows) - MOST_ROWS
-        lines = [f"... and {more:,} more rows: see --json."] if more > 0 else []
-        for line in (*lines, *([grid.note] if grid.note else [])):
-            console.print(Text(printable(line), style="dim"))
-    for caveat in result.caveats:
-        console.print(Text(f"\nNote: {printable(caveat)}", style="dim"))
-
-
-def _grid(grid: Grid, console: Console) -> Table:
-    """A grid; marked rows in colour and with a star. Heads wrap, and long names are shortened."""
-    heads = [shortened(printable(head), max(console.width // 3, 20), "...") for head in grid.head]
-    rows = [[printable(cell) for cell in row] for row in grid.rows[:MOST_ROWS]]
-    widths = _widths(heads, rows, grid.n_names, console.width)
-    table = _empty_table()
-    table.add_column("", width=1)
-    for place, width in widths.items():
-        justify: Any = "left" if place < grid.n_names else "right"
-        table.add_column(heads[place], justify=justify, width=width, overflow="fold")
-    for row, marked in zip(rows, grid.marked, strict=False):
-        cells = [shortened(row[place], width, "...") for place, width in widths.items()]
-        style = "green" if marked else "dim"
-        table.add_row("*" if marked else "", *map(Text, cells), style=style)
-    return table
-
-
-def _widths(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], n_names: int, width: int
-) -> dict[int, int]:
-    """The columns that fit, with their widths; names get what the numbers leave."""
-    longest_word = {i: max(map(len, head.split()), default=0) for i, head in enumerate(heads)}
-    cells = {i: max((Text(row[i]).cell_len for row in rows), default=0) for i in longest_word}
-    needed = {i: max(cells[i], min(longest_word[i], width // 6)) for i in cells}
-    names = {i: needed[i] for i in range(n_names)}
-    needed |= {i: min(size, SHORT_NAME, width // 5) for i, size in names.items()}
-    for dropped in DISPENSABLE_IN_GRIDS:
-        if _table_width(needed) > width:
-            needed = {i: size for i, size in needed.items() if heads[i] not in dropped}
-    if _table_width(needed) > width:  # the last resort: heads break within words
-        needed = {i: min(size, max(cells[i], 4)) for i, size in needed.items()}
-    share = max(width - _table_width(needed), 0) // n_names
-    return needed | {i: min(size, needed[i] + share) for i, size in names.items()}
-
-
-def _table_width(columns: dict[int, int]) -> int:
-    """Characters of a row: the star, and the columns with two spaces between."""
-    return 1 + sum(2 + size for size in columns.values())
-
-
-def _empty_table() -> Table:
-    return Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-
-
-def _show_one(result: SFITResult, console: Console) -> None:
-    console.print(Text(_summary.headline(result), style="bold"))
-    facts = "; ".join(f"{name}: {value}" for name, value in _summary.facts(result))
-    console.print(Text(facts, style="dim"))
-    tests, left_out = _summary.first_sets(result)
-    console.print(_table(result, tests, console))
-    for line in (*left_out, *_summary.gate_lines(result)):
-        console.print(Text(line))
-    for note in _summary.notes(result):
-        console.print(Text(note, style="dim"))
-
-
-def _table(result: SFITResult, tests: Sequence[AnySetTest], console: Console) -> Table:
-    names = list(_summary.columns(result))
-    words = words_of(result)
-    rows = [list(_summary.cells(test, words)) for test in tests]
-    for place in (names.index("set"), names.index("over")):
-        for row in rows:
-            row[place] = shortened(row[place], console.width // 3, "...")
-    place = names.index("interval") + 1
-    names.insert(place, "bar")
-    for row, bar in zip(rows, _bars(tests, console), strict=True):
-        row.insert(place, bar)
-    dispensable = [*(column.title for column in reversed(words.brief)), *DISPENSABLE]
-    for name in _columns_to_drop(names, rows, dispensable, console.width):
-        place = names.index(name)
-        del names[place]
-        for row in rows:
-            del row[place]
-    table = _empty_table()
-    for name in names:
-        table.add_column(
-            "" if name == "bar" else name,
-            justify="left" if name in LEFT else "right",
-            no_wrap=True,
-            overflow="ellipsis",
-        )
-    for test, row in zip(tests, rows, strict=True):
-        style = "green" if test.significant else "dim"
-        table.add_row(*(Text(cell) for cell in row), style=style)
-    return table
-
-
-def _columns_to_drop(
-    names: Sequence[str], rows: Sequence[Sequence[str]], dispensable: Sequence[str], width: int
-) -> list[str]:
-    """Columns to drop to make the others fit."""
-    table = [names, *rows]
-    needed = {name: 2 + max(Text(row[i]).cell_len for row in table) for i, name in enumerate(names)}
-    left_out: list[str] = []
-    for name in dispensable:
-        if sum(needed.values()) <= width:
-            break
-        del needed[name]
-        left_out.append(name)
-    return left_out
-
-
 def _bars(tests: Sequence[AnySetTest], console: Console) -> list[str]:
-    """Each interval, on a common scale per order: orders must not be compared."""
+    """The intervals of the sets of one order, on a common scale: orders must not be compared."""
     signs = BAR_SIGNS if console.encoding.startswith("utf") else PLAIN_SIGNS
-    spans: dict[int, tuple[float, float]] = {}
-    for test in tests:
-        ends = [end for end in (test.ci_low, test.ci_high, test.estimate) if math.isfinite(end)]
-        low, high = spans.get(test.order, (0.0, 0.0))
-        spans[test.order] = min([low, *ends]), max([high, *ends])
-    return [_bar(test, *spans[test.order], signs) for test in tests]
+    ends = [end for test in tests for end in (test.ci_low, test.ci_high, test.estimate)]
+    finite = [0.0, *filter(math.isfinite, ends)]
+    return [_bar(test, min(finite), max(finite), signs) for test in tests]
 
 
 def _bar(test: AnySetTest, low: float, high: float, signs: dict[str, str]) -> str:

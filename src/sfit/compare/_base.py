@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Self
 import pandas as pd
 
 from sfit._document import blame_document, read, record_from, storable, texts, write
+from sfit._layout import WIDTH, Line, wrapped
 from sfit._reported import Reported
-from sfit._text import number, printable
-
-MOST_ROWS = 40
-"""Rows of a grid that a summary lists; it counts the others."""
+from sfit._summary_lines import caveat_lines
+from sfit._text import listed, number, printable
+from sfit.compare._grid import Grid, grid_lines
 
 
 @dataclass(frozen=True)
@@ -44,23 +44,6 @@ class ComparisonSettings:
     def units(self) -> str:
         """What the tests count."""
         return "rows" if self.n_clusters is None else "clusters"
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table of text, ready to be shown."""
-
-    title: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    marked: tuple[bool, ...]
-    """Whether each row is significant, or what `mark` says."""
-    n_names: int = 1
-    """Leading columns that hold names, not numbers."""
-    note: str = ""
-    """A sentence below the table."""
-    mark: str = "significant"
-    """What is true of marked rows."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -141,7 +124,7 @@ class Comparison(Reported, ABC):
             Labels and texts.
         """
         s = self.settings
-        given = "the rest" if s.given == ("rest",) else ", ".join(map(printable, s.given))
+        given = "the rest" if s.given == ("rest",) else listed(s.given)
         return [
             ("Rows", f"{s.n_rows:,}"),
             *([] if s.n_clusters is None else [("Clusters", f"{s.n_clusters:,}")]),
@@ -160,14 +143,22 @@ class Comparison(Reported, ABC):
         Returns
         -------
         str
-            The findings, the tables, the caveats and the settings.
+            The findings, the tables, the caveats and the settings, in lines of at most 80 columns.
         """
-        lines = [printable(sentence) for sentence in self.findings()]
+        return "\n".join(line.text for line in self._lines())
+
+    def _lines(self, width: int = WIDTH) -> list[Line]:
+        """The summary, in lines of at most `width` columns."""
+        facts = "; ".join(f"{name}: {text}" for name, text in self.facts())
+        lines = [
+            Line(line, "" if place else "title")
+            for place, sentence in enumerate(self.findings())
+            for line in wrapped(printable(sentence), width)
+        ]
         for grid in self.grids():
-            lines += ["", *grid_lines(grid)]
-        lines += [""] if self.caveats else []
-        lines += [f"Note: {printable(caveat)}" for caveat in self.caveats]
-        return "\n".join([*lines, "", "; ".join(f"{name}: {text}" for name, text in self.facts())])
+            lines += [Line(""), *grid_lines(grid, width)]
+        lines += [Line(""), *caveat_lines(self.caveats, width)] if self.caveats else []
+        return [*lines, Line(""), *(Line(line, "dim") for line in wrapped(facts, width))]
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Write the result as JSON; the part `result` is identical, byte for byte, for equal runs.
@@ -244,23 +235,12 @@ def frame_of(records: Sequence[Any], kind: type) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def grid_lines(grid: Grid) -> list[str]:
-    """A grid as aligned text; a star marks significant rows."""
-    rows = [tuple(map(printable, row)) for row in grid.rows[:MOST_ROWS]]
-    marks = ["*" if marked else " " for marked in grid.marked[:MOST_ROWS]]
-    widths = [max(map(len, column)) for column in zip(grid.head, *rows, strict=True)]
-    lines = [grid.title, "  " + _aligned(grid.head, widths, grid.n_names)]
-    lines += [
-        f"{mark} {_aligned(row, widths, grid.n_names)}"
-        for mark, row in zip(marks, rows, strict=True)
-    ]
-    if len(grid.rows) > MOST_ROWS:
-        lines.append(f"  ... and {len(grid.rows) - MOST_ROWS:,} more")
-    return [*(line.rstrip() for line in lines), *([grid.note] if grid.note else [])]
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int], n_names: int) -> str:
-    return "  ".join(
-        cell.ljust(width) if place < n_names else cell.rjust(width)
-        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+def lost_of(records: Sequence[Any], settings: ComparisonSettings) -> tuple[bool, ...]:
+    """Whether each record is significant only without the correction."""
+    return tuple(
+        settings.correction is not None
+        and not one.significant
+        and one.p_value is not None
+        and one.p_value < settings.alpha
+        for one in records
     )

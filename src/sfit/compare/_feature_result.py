@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from sfit._text import fixed, listed, p_text
-from sfit.compare._base import Comparison, Grid, frame_of
+from sfit.compare._base import Comparison, frame_of
+from sfit.compare._grid import Grid
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,10 @@ class FeatureComparison(Comparison):
             tuple(pair.larger is not None for pair in self.pairs),
             n_names=2,
             mark="decided",
+            lost=tuple(
+                pair.larger is None and min(pair.p_first, pair.p_second) < self.settings.alpha
+                for pair in self.pairs
+            ),
         )
         return [ranks, pairs]
 

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from sfit._text import fixed, listed, number, p_relation, p_text, printable
-from sfit.compare._base import Comparison, Grid, frame_of
+from sfit.compare._base import Comparison, frame_of, lost_of
+from sfit.compare._grid import Grid
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,7 @@ class ModelComparison(Comparison):
             tuple(one.significant for one in self.models),
             note=f"Differences are the loss of {printable(self.names[0])} minus that of the other "
             "model: positive if the other model is better.",
+            lost=lost_of(self.models, self.settings),
         )
         return [whole, *(self._features_grid(one.second) for one in self.models)]
 
@@ -240,6 +242,7 @@ class ModelComparison(Comparison):
             tuple(one.significant for one in rows),
             note=f"Differences are the gain in {printable(second)} minus the gain in "
             f"{printable(first)}.{lacking}",
+            lost=lost_of(rows, self.settings),
         )
 
     def reading(self) -> list[tuple[str, str]]:

@@ -10,7 +10,8 @@ import pandas as pd
 
 from sfit._document import texts
 from sfit._text import fixed, listed, p_text
-from sfit.compare._base import Comparison, Grid, frame_of
+from sfit.compare._base import Comparison, frame_of, lost_of
+from sfit.compare._grid import Grid
 
 GUARANTEE = "exact for identically distributed gains, asymptotic for equal mean gains"
 """What the p-values of label permutations promise."""
@@ -239,6 +240,7 @@ class PartComparison(Comparison):
                 for one in self.features
             ),
             tuple(one.significant for one in self.features),
+            lost=lost_of(self.features, self.settings),
         )
 
     def _trend_grid(self) -> Grid:
@@ -257,6 +259,7 @@ class PartComparison(Comparison):
                 for one in self.trends
             ),
             tuple(one.significant for one in self.trends),
+            lost=lost_of(self.trends, self.settings),
         )
 
     def _grid(self) -> Grid:
@@ -290,6 +293,7 @@ class PartComparison(Comparison):
             tuple(one.significant for one in self.gains),
             n_names=2,
             note="" if len(self.labels) > 2 else "With two parts, the test above compares them.",
+            lost=lost_of(self.gains, self.settings),
         )
 
     def reading(self) -> list[tuple[str, str]]:

@@ -8,22 +8,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfit._arguments import check_whole
+from sfit._labels import JOIN, labels, left_out_of_labels, set_label
 from sfit._set_tests import sign_tests
+from sfit._text import number, printable
 from sfit._words import at_level
 from sfit.exceptions import ArgumentError
+from sfit.plotting._orders import MOST_SETS, label_width, names_in
 from sfit.plotting._style import (
     BLUE,
     GREY,
     ORANGE,
     ROW_HEIGHT,
+    Tooltip,
     axes_or_new,
     explain,
     left_out_of,
     name_ticks,
     order_color,
     order_marker,
+    over_row,
     plain_frame,
-    short_set,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +35,6 @@ if TYPE_CHECKING:
     from sfit._result import SFITResult
     from sfit._set_tests import SetTest
 
-MOST_SETS = 25
 SMALLEST_BETA = 1e-6
 LARGEST_BETA = 1e9
 
@@ -93,6 +96,39 @@ class BetaCurveDisplay:
                 "result of sfit.choose_beta."
             )
         return cls(result.beta_choice).plot(ax=ax)
+
+    @property
+    def title(self) -> str:
+        """The title of the picture on a page."""
+        return "How beta was chosen"
+
+    @property
+    def caption(self) -> str:
+        """The sentences below the title."""
+        return (
+            "Share of rejected tests among random models, against beta. The smallest beta with a "
+            "share below alpha was chosen."
+        )
+
+    @property
+    def height(self) -> float:
+        """Inches that the curve needs."""
+        return 3.6
+
+    @property
+    def widest(self) -> float:
+        """Inches beyond which the curve needs no more width."""
+        return 7.2
+
+    def tooltips(self) -> list[Tooltip]:
+        """Nothing: the legend says all.
+
+        Returns
+        -------
+        list of tuple
+            No tooltips.
+        """
+        return []
 
     def plot(self, ax: Any = None) -> BetaCurveDisplay:
         """Draw on `ax`, or on new axes.
@@ -207,6 +243,19 @@ class SignificanceBetaDisplay:
         return cls(result, max_sets).plot(ax=ax)
 
     @property
+    def title(self) -> str:
+        """The title of the picture on a page."""
+        return "How robust the findings are to beta"
+
+    @property
+    def caption(self) -> str:
+        """The sentences below the title."""
+        level = at_level(self.result.settings)
+        return (
+            f"Each set is significant{level}, without a correction, for every beta below its point."
+        )
+
+    @property
     def height(self) -> float:
         """Inches that the rows need."""
         return 1.4 + ROW_HEIGHT * max(2, len(self.shown))
@@ -261,18 +310,39 @@ class SignificanceBetaDisplay:
         # Set limits first: all lines may be points, in which a logarithmic axis finds no limits.
         ax.set(xlim=(left, right), xscale="log")
         ax.set_ylim(max(2, len(self.shown)) - 0.4, -0.6)
-        name_ticks(
-            ax.yaxis, range(len(self.shown)), [short_set(t.term, len(t.term)) for t in self.shown]
-        )
+        width = label_width(max((len(test.term) for test in self.shown), default=1))
+        names = names_in(self.result)
+        found = labels(names, width)
+        name_ticks(ax.yaxis, range(len(self.shown)), [set_label(t.term, found) for t in self.shown])
         level, never = at_level(self.result.settings), ""
         if self.n_never:
             noun = "set is" if self.n_never == 1 else "sets are"
             never = f"{self.n_never:,} {noun} not significant{level} at any beta."
         what = "beta: smallest relative improvement that counts"
         lines_end = f"Lines end where sets stop being significant{level}." if level else ""
-        explain(ax, what, lines_end, left_out_of(self.hidden), never)
+        shared = left_out_of_labels(names, width)
+        explain(ax, what, lines_end, left_out_of(self.hidden), never, shared)
         plain_frame(ax)
         return self
+
+    def tooltips(self) -> list[Tooltip]:
+        """The numbers behind each row, after `plot`.
+
+        Returns
+        -------
+        list of tuple
+            Axes, corner, transform and text.
+        """
+        level = at_level(self.result.settings)
+        return [
+            over_row(
+                self.ax_,
+                row,
+                f"{JOIN.join(map(printable, test.term))}\n"
+                f"significant{level} below beta = {number(test.beta_max)}",
+            )
+            for row, test in enumerate(self.shown)
+        ]
 
 
 def _tests_with_beta(result: SFITResult) -> list[SetTest]:

@@ -11,9 +11,19 @@ import pandas as pd
 from sfit._arguments import as_seed, check_level
 from sfit._array import Array
 from sfit._binomial import ranks
+from sfit._labels import labels
 from sfit._row_deltas import deltas_by_value
 from sfit.exceptions import ArgumentError
-from sfit.plotting._style import BLUE, GREY, axes_or_new, explain, name_ticks, plain_frame, short
+from sfit.plotting._style import (
+    BLUE,
+    GREY,
+    LONGEST_NAME,
+    axes_or_new,
+    explain,
+    name_ticks,
+    plain_frame,
+    short,
+)
 
 MOST_POINTS = 2_000
 MOST_BINS = 20
@@ -164,7 +174,7 @@ class DeltaDisplay:
             name_ticks(
                 ax.xaxis,
                 range(len(bins)),
-                [short(value) for value in bins["value"]],
+                list(labels(bins["value"], LONGEST_NAME).values()),
                 rotation=40,
                 ha="right",
             )

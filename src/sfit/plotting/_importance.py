@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sfit._arguments import check_whole
-from sfit._set_tests import base_names
 from sfit._summary import by_order
 from sfit._words import words_of
+from sfit.plotting._orders import MOST_SETS, OrderText, height_of, stacked
 from sfit.plotting._style import (
     GREY,
-    ROW_HEIGHT,
+    Tooltip,
     axes_or_new,
+    corrected_verdicts,
     draw_intervals,
     explain,
     inner_axes,
     left_out_of,
+    lost_note,
+    lost_to_correction,
     name_ticks,
+    over_row,
     plain_frame,
-    short_set,
+    sentence,
 )
 
 if TYPE_CHECKING:
     from sfit._result import SFITResult
     from sfit._set_tests import AnySetTest
-
-MOST_SETS = 25
-GAP = 3.4
-"""Space between two orders for titles and labels, in rows."""
 
 
 class ImportanceDisplay:
@@ -76,9 +76,7 @@ class ImportanceDisplay:
         self.hidden = [family[max_sets:] for family in families]
 
     @classmethod
-    def from_result(
-        cls, result: SFITResult, *, max_sets: int = MOST_SETS, ax: Any = None
-    ) -> ImportanceDisplay:
+    def from_result(cls, result: SFITResult, *, max_sets: int = MOST_SETS, ax: Any = None) -> Self:
         """Draw a result; see `ImportanceDisplay` and `plot`.
 
         Parameters
@@ -98,12 +96,26 @@ class ImportanceDisplay:
         return cls(result, max_sets).plot(ax=ax)
 
     @property
+    def title(self) -> str:
+        """The title of the picture on a page."""
+        return "Importance"
+
+    @property
+    def caption(self) -> str:
+        """The sentences below the title."""
+        words = words_of(self.result)
+        return (
+            f"{words.effect.capitalize()} with its {words.interval}. Filled and coloured: "
+            "significant. Hollow and grey: not significant."
+            f"{corrected_verdicts(self.result.settings.adjusted)}"
+        )
+
+    @property
     def height(self) -> float:
         """Inches that the rows need."""
-        rows = sum(map(len, self.shown)) + GAP * (len(self.shown) - 1)
-        return 1.1 + ROW_HEIGHT * rows + 0.2 * any(self.hidden)
+        return 1.1 + height_of([len(tests) for tests in self.shown]) + 0.2 * any(self.hidden)
 
-    def plot(self, ax: Any = None) -> ImportanceDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw on `ax`, or on new axes.
 
         Parameters
@@ -118,63 +130,40 @@ class ImportanceDisplay:
         """
         self.ax_ = ax = axes_or_new(ax, 7.0, self.height)
         self.figure_ = ax.figure
-        self.axes_ = inner_axes(ax, _boxes([len(tests) for tests in self.shown]))
+        self.axes_ = inner_axes(ax, stacked([len(tests) for tests in self.shown]))
         self.points_, self.intervals_, self.zeros_ = [], [], []
         words = words_of(self.result)
         for axes, tests, hidden in zip(self.axes_, self.shown, self.hidden, strict=True):
-            ys = range(len(tests))
-            points, intervals = draw_intervals(axes, tests, ys)
-            shared = _shared_base(tests)
-            name_ticks(axes.yaxis, ys, [_label(test, shared is None) for test in tests])
+            ys, text = range(len(tests)), OrderText(self.result, tests)
+            lost = [lost_to_correction(test, self.result.settings.alpha) for test in tests]
+            points, intervals = draw_intervals(axes, tests, ys, lost=lost)
+            scale = self._rescale(axes, tests)
+            name_ticks(axes.yaxis, ys, text.labels)
             axes.set_ylim(len(tests) - 0.4, -0.6)
-            axes.set_title(_title(tests, shared), loc="left", fontsize="medium")
-            explain(axes, f"{words.axis}, with {words.interval}", left_out_of(hidden))
+            axes.set_title(text.title, loc="left", fontsize="medium", parse_math=False)
+            what = f"{words.axis}, with {words.interval}"
+            explain(axes, what, scale, lost_note(lost), left_out_of(hidden), text.note)
             plain_frame(axes)
             self.points_.append(points)
             self.intervals_.append(intervals)
             self.zeros_.append(axes.axvline(0, color=GREY, linewidth=0.8, zorder=0))
         return self
 
+    def tooltips(self) -> list[Tooltip]:
+        """The numbers behind each row, after `plot`.
 
-def _boxes(rows: Sequence[int]) -> list[tuple[float, float, float, float]]:
-    """Stacked boxes, with heights in proportion to their rows."""
-    total = sum(rows) + GAP * (len(rows) - 1)
-    boxes, top = [], 1.0
-    for n in rows:
-        height = n / total
-        boxes.append((0.0, max(top - height, 0.0), 1.0, height))
-        top -= height + GAP / total
-    return boxes or [(0.0, 0.0, 1.0, 1.0)]
+        Returns
+        -------
+        list of tuple
+            Axes, corner, transform and text.
+        """
+        words = words_of(self.result)
+        return [
+            over_row(axes, row, sentence(test, words))
+            for axes, tests in zip(self.axes_, self.shown, strict=True)
+            for row, test in enumerate(tests)
+        ]
 
-
-def _shared_base(tests: Sequence[AnySetTest]) -> str | None:
-    """The common base of all sets of an order, in words; None if the bases differ."""
-    bases = {base_names(test) for test in tests}
-    if bases == {()}:
-        return "alone"
-    if bases == {("its parts",)}:
-        return "over the sum of their parts"
-    if len(bases) == 1:
-        [base] = bases
-        return f"over {short_set(base[:3], 2)}" + (" …" if len(base) > 3 else "")
-    members = {name for test in tests for name in (*test.base, *test.term)}
-    if all(set(test.base) == members.difference(test.term) for test in tests):
-        return "over all the others"
-    return None
-
-
-def _title(tests: Sequence[AnySetTest], shared: str | None) -> str:
-    order = tests[0].order
-    kind = {1: "each feature", 2: "pairs"}.get(order, f"sets of {order}")
-    if shared == "alone":
-        return f"Order {order}: {kind}" + (" alone" if order == 1 else "")
-    return f"Order {order}: {kind}" + (f", {shared}" if shared else "   (a | b: a added to b)")
-
-
-def _label(test: AnySetTest, with_base: bool) -> str:
-    """Names of a set; with its base: the added features, a bar, the base."""
-    base = [name for name in test.term if name in base_names(test)] if with_base else []
-    added = [name for name in test.term if name not in base]
-    return short_set(added, len(test.term)) + (
-        f" | {short_set(base, len(test.term))}" if base else ""
-    )
+    def _rescale(self, axes: Any, tests: Sequence[AnySetTest]) -> str:
+        """Choose the scale of an order, and say in the label of its axis which it is."""
+        return ""

@@ -10,20 +10,24 @@ import numpy.typing as npt
 
 from sfit._arguments import check_whole
 from sfit._inside import inside_scores
+from sfit._labels import columns, labels, left_out_of_labels
 from sfit._set_tests import is_additive
+from sfit._text import number
 from sfit._words import nonadditive, words_of
 from sfit.exceptions import ArgumentError
+from sfit.plotting._orders import names_in
 from sfit.plotting._style import (
     BLUE,
     GREY,
     ORANGE,
+    Tooltip,
     axes_or_new,
     explain,
     inner_axes,
     left_out_of,
     name_ticks,
+    sentence,
     shades,
-    short,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from sfit._set_tests import AnySetTest
 
 MOST_FEATURES = 12
+LONGEST_NAME = 20
 
 
 class InteractionDisplay:
@@ -173,12 +178,37 @@ class InteractionDisplay:
         return (wide if self.scores is None else 2.15 * wide), high
 
     @property
+    def title(self) -> str:
+        """The title of the picture on a page."""
+        return "Interactions" if self.additive else "Pairs"
+
+    @property
+    def caption(self) -> str:
+        """The sentences below the title."""
+        effect = words_of(self.result).effect.capitalize()
+        if self.additive:
+            effect = "Mean gain over the additive prediction from its parts, and the share of the "
+            effect += "gain of the pair that this is,"
+        return f"{effect} for each pair tested; significant pairs are filled and bold."
+
+    @property
+    def height(self) -> float:
+        """Inches that the cells and the names need."""
+        return self.size[1]
+
+    @property
+    def widest(self) -> float:
+        """Inches beyond which the cells need no more width."""
+        return self.size[0]
+
+    @property
     def _labels(self) -> list[str]:
-        return [short(name, 20) for name in self.features]
+        found = labels(names_in(self.result), LONGEST_NAME)
+        return [found[name] for name in self.features]
 
     @property
     def _longest_label(self) -> int:
-        return max(map(len, self._labels))
+        return max(map(columns, self._labels))
 
     def plot(self, ax: Any = None) -> InteractionDisplay:
         """Draw on `ax`, or on new axes.
@@ -200,8 +230,26 @@ class InteractionDisplay:
         self.numbers_: dict[tuple[int, int], Any] = {}
         self._draw_pairs(self.axes_[0])
         self.scores_ = None if self.scores is None else self._draw_scores(self.axes_[1])
-        explain(self.axes_[0], "", left_out_of(self.hidden))
+        ends = left_out_of_labels(names_in(self.result), LONGEST_NAME)
+        explain(self.axes_[0], "", left_out_of(self.hidden), ends)
         return self
+
+    def tooltips(self) -> list[Tooltip]:
+        """The numbers behind each cell, after `plot`.
+
+        Returns
+        -------
+        list of tuple
+            Axes, corner, transform and text.
+        """
+        axes, words = self.axes_[0], words_of(self.result)
+        tips = []
+        for (row, column), test in self.shown.items():
+            text = sentence(test, words)
+            if self.additive:
+                text += f"\nmean gain {number(test.gain)}, {nonadditive(test)} of that of the pair"
+            tips.append(Tooltip(axes, (column - 0.5, row - 0.5), axes.transData, text))
+        return tips
 
     def _draw_pairs(self, ax: Any) -> None:
         places, tests = list(self.shown), list(self.shown.values())

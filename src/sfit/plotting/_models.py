@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sfit._arguments import check_whole
-from sfit._text import number, p_relation
+from sfit._labels import labels, left_out_of_labels
+from sfit._text import number, p_relation, printable
 from sfit.exceptions import ArgumentError
 from sfit.plotting._style import (
     BLUE,
     GREY,
+    LONGEST_NAME,
     ORANGE,
     ROW_HEIGHT,
     Interval,
     Tooltip,
     axes_or_new,
+    corrected_verdicts,
     draw_intervals,
     explain,
     inner_axes,
@@ -23,7 +26,6 @@ from sfit.plotting._style import (
     over_row,
     padded,
     plain_frame,
-    short,
 )
 
 if TYPE_CHECKING:
@@ -148,6 +150,7 @@ class ModelsDisplay:
             "Mean gain of each feature in both models, and the difference with its asymptotic "
             "interval. Filled and coloured: significant, in the colour of the model that gains "
             "more. Hollow and grey: not significant."
+            f"{corrected_verdicts(self.result.settings.correction is not None)}"
         )
 
     @property
@@ -192,11 +195,11 @@ class ModelsDisplay:
         return [over_row(axes, *one) for axes in self.axes_ for one in rows]
 
     def _sentence(self, one: GainDifference) -> str:
-        first, second = self._models
-        lacking = short(one.missing_in, LONGEST_MODEL) if one.missing_in is not None else ""
+        first, second = printable(self.whole.first), printable(self.whole.second)
+        lacking = "" if one.missing_in is None else printable(one.missing_in)
         verdict = "significant" if one.significant else "not significant"
         return (
-            f"{short(one.feature)}{lacking and f' (not in {lacking})'}\n"
+            f"{printable(one.feature)}{lacking and f' (not in {lacking})'}\n"
             f"mean gain {number(one.gain_first)} in {first}, {number(one.gain_second)} in "
             f"{second}\ndifference {number(one.difference)}, interval {number(one.ci_low)} to "
             f"{number(one.ci_high)}\n{p_relation(one.p_adjusted)}: {verdict}"
@@ -204,7 +207,8 @@ class ModelsDisplay:
 
     @property
     def _models(self) -> tuple[str, str]:
-        return short(self.whole.first, LONGEST_MODEL), short(self.whole.second, LONGEST_MODEL)
+        found = labels(self.result.names, LONGEST_MODEL)
+        return found[self.whole.first], found[self.whole.second]
 
     def _losses(self) -> str:
         """The whole models, in one line."""
@@ -259,13 +263,16 @@ class ModelsDisplay:
         self._add_legend(ax)
         ax.set_xlim(padded(gain for pair in pairs for gain in pair))
         ax.locator_params(axis="x", nbins=6)
-        name_ticks(ax.yaxis, rows, [short(one.feature) for one in self.shown])
+        names = [one.feature for one in (*self.shown, *self.hidden)]
+        found = labels(names, LONGEST_NAME)
+        name_ticks(ax.yaxis, rows, [found[one.feature] for one in self.shown])
         is_lacking = any(one.missing_in is not None for one in self.shown)
         explain(
             ax,
             "mean loss saved by revealing the feature",
             "A cross marks a feature that the model does not have." if is_lacking else "",
             left_out(len(self.hidden), sum(one.significant for one in self.hidden), "feature"),
+            left_out_of_labels(names, LONGEST_NAME),
         )
 
     def _draw_differences(self, ax: Any) -> None:

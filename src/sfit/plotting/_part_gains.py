@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfit._arguments import check_whole
-from sfit._text import number, p_relation
+from sfit._labels import labels, left_out_of_labels
+from sfit._text import number, p_relation, printable
 from sfit.plotting._style import (
     BLUE,
     DRAWABLE,
     GREY,
+    LONGEST_NAME,
     Tooltip,
     axes_or_new,
+    corrected_verdicts,
     inner_axes,
     left_out,
     name_ticks,
@@ -97,7 +100,7 @@ class PartGainsDisplay:
         return (
             "Mean gain of each feature in each part, with its asymptotic interval. Filled and "
             "coloured: significantly different from the rest. Dashed: all parts together."
-            f"{line}"
+            f"{line}{corrected_verdicts(self.result.settings.correction is not None)}"
         )
 
     @property
@@ -150,7 +153,8 @@ class PartGainsDisplay:
             len(self.hidden), sum(one.feature in self.significant for one in self.hidden), "feature"
         )
         last = self.axes_[(self.n_rows - 1) * self.n_columns]
-        lines = (short(self.result.by), KEY, note)
+        ends = left_out_of_labels(self._names, LONGEST_NAME)
+        lines = (short(self.result.by), KEY, note, ends)
         last.set_xlabel("\n".join(filter(None, lines)), fontsize="small")
         last.xaxis.label.set(ha="left", x=0.0, parse_math=False)
         return self
@@ -169,13 +173,18 @@ class PartGainsDisplay:
             for place, gain in enumerate(self._gains_of(test))
         ]
 
+    @property
+    def _names(self) -> list[str]:
+        return [one.feature for one in self.result.features]
+
     def _gains_of(self, test: PartsTest) -> list[PartGain]:
         return [one for one in self.result.gains if one.feature == test.feature]
 
     def _sentence(self, one: PartGain) -> str:
         p = "" if one.p_adjusted is None else f", {p_relation(one.p_adjusted)}"
         return (
-            f"{short(one.feature)}, {short(one.part)}: {one.n:,} {self.result.settings.units}\n"
+            f"{printable(one.feature)}, {printable(one.part)}: {one.n:,} "
+            f"{self.result.settings.units}\n"
             f"mean gain {number(one.gain)}, interval {number(one.ci_low)} to "
             f"{number(one.ci_high)}\n"
             f"{number(one.gain_rest)} in the rest, difference {number(one.difference)}{p}"
@@ -223,7 +232,7 @@ class PartGainsDisplay:
         axes.tick_params(axis="y", labelsize="small")
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_title(
-            f"{short(test.feature)}: {self._verdict(test)}",
+            f"{labels(self._names, LONGEST_NAME)[test.feature]}: {self._verdict(test)}",
             loc="left",
             fontsize="small",
             parse_math=False,
@@ -241,9 +250,9 @@ class PartGainsDisplay:
 
     def _name_parts(self, axes: Any, below: bool) -> None:
         """Label the parts, unless a panel below does; of many, every second or third."""
-        labels = [short(label, LONGEST_LABEL) for label in self.result.labels]
-        places = range(0, len(labels), -(-len(labels) // MOST_TICKS))
-        names = ["" if below else labels[place] for place in places]
+        found = list(labels(self.result.labels, LONGEST_LABEL).values())
+        places = range(0, len(found), -(-len(found) // MOST_TICKS))
+        names = ["" if below else found[place] for place in places]
         crowded = sum(map(len, names)) > 24
         look: dict[str, Any] = {"fontsize": "small"}
         if crowded:

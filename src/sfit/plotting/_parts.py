@@ -5,19 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sfit._arguments import check_whole
+from sfit._labels import labels, left_out_of_labels
+from sfit._text import printable
 from sfit._words import words_of
 from sfit.plotting._style import (
     GREY,
+    LONGEST_NAME,
     ROW_HEIGHT,
+    Tooltip,
     axes_or_new,
+    corrected_verdicts,
     draw_intervals,
     explain,
     finite_limits,
     inner_axes,
     left_out,
+    lost_note,
+    lost_to_correction,
     name_ticks,
+    over_row,
     plain_frame,
-    short,
+    sentence,
 )
 
 if TYPE_CHECKING:
@@ -114,6 +122,19 @@ class PartsDisplay:
         return cls(result, max_features, max_parts).plot(ax=ax)
 
     @property
+    def title(self) -> str:
+        """The title of the picture on a page."""
+        return "Parts side by side"
+
+    @property
+    def caption(self) -> str:
+        """The sentences below the title."""
+        return (
+            "Each feature alone, by part, on a common scale. Filled and coloured: significant."
+            f"{corrected_verdicts(self.parts[0][1].settings.adjusted)}"
+        )
+
+    @property
     def height(self) -> float:
         """Inches that the rows need."""
         return 1.3 + ROW_HEIGHT * len(self.features)
@@ -145,17 +166,22 @@ class PartsDisplay:
         self.points_, self.intervals_ = [], []
         limits = finite_limits(test for _, tests in self.drawn() for test in tests)
         rows = range(len(self.features))
-        for axes, (label, tests) in zip(self.axes_, self.drawn(), strict=True):
+        alpha = self.parts[0][1].settings.alpha
+        names, titles = labels(self._names, LONGEST_NAME), self._titles()
+        self._lost = [[lost_to_correction(t, alpha) for t in tests] for _, tests in self.drawn()]
+        for axes, title, lost, (_, tests) in zip(
+            self.axes_, titles, self._lost, self.drawn(), strict=True
+        ):
             ys = [self.features.index(test.term[0]) for test in tests]
-            points, intervals = draw_intervals(axes, tests, ys)
+            points, intervals = draw_intervals(axes, tests, ys, lost=lost)
             self.points_.append(points)
             self.intervals_.append(intervals)
             axes.axvline(0, color=GREY, linewidth=0.8, zorder=0)
             axes.set_xlim(limits)
             axes.set_ylim(len(self.features) - 0.4, -0.6)
             first = axes is self.axes_[0]
-            name_ticks(axes.yaxis, rows, [short(name) if first else "" for name in self.features])
-            axes.set_title(short(label), loc="left", fontsize="medium", parse_math=False)
+            name_ticks(axes.yaxis, rows, [names[name] if first else "" for name in self.features])
+            axes.set_title(title, loc="left", fontsize="medium", parse_math=False)
             axes.locator_params(axis="x", nbins=4)
             axes.tick_params(axis="x", labelsize="small")
             plain_frame(axes)
@@ -163,6 +189,35 @@ class PartsDisplay:
         explain(self.axes_[0], words_of(self.parts[0][1]).axis, *self._notes())
         self.axes_[0].xaxis.label.set(ha="left", x=0.0)
         return self
+
+    def tooltips(self) -> list[Tooltip]:
+        """The numbers behind each row, after `plot`.
+
+        Returns
+        -------
+        list of tuple
+            Axes, corner, transform and text.
+        """
+        return [
+            over_row(
+                axes,
+                self.features.index(test.term[0]),
+                f"{printable(label)}\n{sentence(test, words_of(part))}",
+            )
+            for axes, (label, tests), (_, part) in zip(
+                self.axes_, self.drawn(), self.parts, strict=True
+            )
+            for test in tests
+        ]
+
+    @property
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(name for _, part in self.parts for name in part.feature_names))
+
+    def _titles(self) -> list[str]:
+        """The label of each part; the panels are as wide as a few words."""
+        found = labels([label for label, _ in self.drawn()], LONGEST_NAME)
+        return [found[label] for label, _ in self.drawn()]
 
     def drawn(self) -> list[tuple[str, list[AnySetTest]]]:
         """The label and the drawn tests of each part, from the top.
@@ -190,4 +245,6 @@ class PartsDisplay:
         }
         more = len(self.result) - len(self.parts)
         parts = f"{more} more part{'s are' if more > 1 else ' is'} not shown." if more else ""
-        return [left_out(len(self.hidden), len(significant), "feature"), parts]
+        ends = left_out_of_labels(self._names, LONGEST_NAME)
+        lost = lost_note(any(of_part) for of_part in self._lost)
+        return [lost, left_out(len(self.hidden), len(significant), "feature"), parts, ends]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sfit._arguments import check_whole
-from sfit._text import number
+from sfit._labels import labels, left_out_of_labels
+from sfit._text import number, printable
 from sfit.plotting._style import (
     BLUE,
     GREY,
+    LONGEST_NAME,
     ROW_HEIGHT,
     Interval,
     Tooltip,
@@ -20,7 +22,6 @@ from sfit.plotting._style import (
     name_ticks,
     over_row,
     plain_frame,
-    short,
 )
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ class RanksDisplay:
         """The sentences below the title."""
         return (
             "Mean gain of each feature with its asymptotic interval, and all ranks that the "
-            "comparison of pairs leaves open. Filled and coloured ranks are certain."
+            "comparison of pairs leaves open. Filled and coloured ranks are certain. Ranks are "
+            "corrected for the number of pairs; the intervals drawn are not."
         )
 
     @property
@@ -158,13 +160,16 @@ class RanksDisplay:
         gains = [Interval(one.gain, one.ci_low, one.ci_high) for one in self.shown]
         self.points_, self.intervals_ = draw_intervals(ax, gains, rows)
         self.zero_ = ax.axvline(0, color=GREY, linewidth=0.8, zorder=0)
-        name_ticks(ax.yaxis, rows, [short(one.feature) for one in self.shown])
+        names = [one.feature for one in self.result.features]
+        found = labels(names, LONGEST_NAME)
+        name_ticks(ax.yaxis, rows, [found[one.feature] for one in self.shown])
         ax.set_title("Mean gain", loc="left", fontsize="medium")
         n_certain = sum(map(is_certain, self.hidden))
         explain(
             ax,
             "loss saved by revealing the feature, with asymptotic interval",
             left_out(len(self.hidden), n_certain, "feature", "with a certain rank"),
+            left_out_of_labels(names, LONGEST_NAME),
         )
 
     def _draw_ranks(self, ax: Any) -> None:
@@ -208,7 +213,7 @@ def is_certain(one: FeatureRank) -> bool:
 def _sentence(one: FeatureRank) -> str:
     ranks = "certain" if is_certain(one) else f"possible: {one.rank_low} to {one.rank_high}"
     return (
-        f"{short(one.feature)}\n"
+        f"{printable(one.feature)}\n"
         f"mean gain {number(one.gain)}, interval {number(one.ci_low)} to {number(one.ci_high)}\n"
         f"rank {one.rank}, {ranks}\n"
         f"{one.n_better:,} rows better, {one.n_worse:,} worse"

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sfit._labels import JOIN
 from sfit._set_tests import base_names
-from sfit._text import number, p_relation, printable, shortened
+from sfit._text import listed, number, p_relation, printable, shortened
 from sfit.exceptions import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ BLUE, ORANGE, PURPLE, GREY = "#0072b2", "#d55e00", "#9922ee", "#7f7f7f"
 
 ORDER_COLORS = (BLUE, ORANGE, PURPLE)
 ORDER_MARKERS = ("o", "s", "D")
+LOST = "^"
+"""Marker of a set that is significant only without the correction."""
 
 LONGEST_NAME = 26
 ROW_HEIGHT = 0.27
@@ -82,14 +85,8 @@ def inner_axes(ax: Any, boxes: Sequence[tuple[float, float, float, float]]) -> l
 
 
 def short(name: Any, longest: int = LONGEST_NAME) -> str:
-    """A printable name that fits beside a plot."""
+    """A printable name that fits a title. Names beside each other need `sfit._labels.labels`."""
     return shortened(printable(name), longest)
-
-
-def short_set(names: Sequence[str], size: int) -> str:
-    """Names of a set of `size` features, or some of them: the larger the set, the shorter each."""
-    longest = LONGEST_NAME if size == 1 else max(12, 34 // size)
-    return ", ".join(short(name, longest) for name in names)
 
 
 def name_ticks(axis: Any, positions: Sequence[float], labels: Sequence[str], **look: Any) -> None:
@@ -100,7 +97,8 @@ def name_ticks(axis: Any, positions: Sequence[float], labels: Sequence[str], **l
 
 def explain(ax: Any, what: str, *notes: str) -> None:
     """Label the horizontal axis, and add notes on what is left out."""
-    ax.set_xlabel("\n".join(text for text in (what, *notes) if text), fontsize="small")
+    text = "\n".join(text for text in (what, *notes) if text)
+    ax.set_xlabel(text, fontsize="small", parse_math=False)
 
 
 def plain_frame(ax: Any) -> None:
@@ -136,10 +134,22 @@ def finite_limits(tests: Iterable[AnySetTest | Interval]) -> tuple[float, float]
     return padded(end for test in tests for end in (test.estimate, test.ci_low, test.ci_high))
 
 
+def corrected_verdicts(corrected: bool) -> str:
+    """A sentence for the captions of intervals, if verdicts are corrected; else empty."""
+    if not corrected:
+        return ""
+    return " Verdicts are corrected for the number of tests; the intervals drawn are not."
+
+
+def extent(values: Iterable[float]) -> tuple[float, float]:
+    """A range that contains zero and all finite values."""
+    ends = [value for value in values if math.isfinite(value)]
+    return max(min([0.0, *ends]), -DRAWABLE), min(max([0.0, *ends]), DRAWABLE)
+
+
 def padded(values: Iterable[float]) -> tuple[float, float]:
     """A padded range that contains zero and all finite values."""
-    ends = [value for value in values if math.isfinite(value)]
-    low, high = max(min([0.0, *ends]), -DRAWABLE), min(max([0.0, *ends]), DRAWABLE)
+    low, high = extent(values)
     pad = 0.05 * (high - low) or 1.0
     return low - pad, high + pad
 
@@ -149,16 +159,18 @@ def draw_intervals(
     tests: Sequence[AnySetTest | Interval],
     ys: Sequence[float],
     palette: Sequence[str] | None = None,
+    lost: Sequence[bool] = (),
 ) -> tuple[Any, Any]:
     """Draw estimates with intervals: filled and coloured if significant, else hollow and grey.
 
-    `palette` holds the colour of each if significant; by default, that of the order. Returns the
-    points and the intervals. An infinite end is drawn to the edge.
+    `palette` holds the colour of each if significant; by default, that of the order. `lost` says
+    which are significant only without the correction. Returns the points and the intervals. An
+    infinite end is drawn to the edge.
     """
     low, high = finite_limits(tests)
-    order = tests[0].order
-    palette = palette or [order_color(order)] * len(tests)
-    colors = [c if test.significant else GREY for c, test in zip(palette, tests, strict=True)]
+    palette = palette or [order_color(tests[0].order)] * len(tests)
+    lost = lost or [False] * len(tests)
+    colors = colors_of(tests, palette, lost)
     intervals = ax.hlines(
         ys,
         [max(test.ci_low, low) for test in tests],
@@ -166,29 +178,67 @@ def draw_intervals(
         color=colors,
         linewidth=1.8,
     )
-    points = ax.scatter(
-        [test.estimate for test in tests],
-        ys,
-        s=26,
-        marker=order_marker(order),
-        edgecolors=colors,
-        facecolors=[c if t.significant else "none" for c, t in zip(colors, tests, strict=True)],
-        linewidths=1.3,
-        zorder=3,
-    )
+    points = draw_points(ax, tests, [test.estimate for test in tests], ys, colors, lost)
     ax.set_xlim(low, high)
     ax.locator_params(axis="x", nbins=6)
     return points, intervals
 
 
+def colors_of(
+    tests: Sequence[AnySetTest | Interval], palette: Sequence[str], lost: Sequence[bool]
+) -> list[str]:
+    """Colours of tests: grey if a test is not significant, with or without the correction."""
+    return [
+        color if test.significant or is_lost else GREY
+        for color, test, is_lost in zip(palette, tests, lost, strict=True)
+    ]
+
+
+def draw_points(
+    ax: Any,
+    tests: Sequence[AnySetTest | Interval],
+    xs: Sequence[float],
+    ys: Sequence[float],
+    colors: Sequence[str],
+    lost: Sequence[bool],
+) -> Any:
+    """One marker per test: filled if significant, a triangle if it lost significance."""
+    from matplotlib.markers import MarkerStyle
+
+    points = ax.scatter(
+        xs,
+        ys,
+        s=26,
+        edgecolors=colors,
+        facecolors=[c if t.significant else "none" for c, t in zip(colors, tests, strict=True)],
+        linewidths=1.3,
+        zorder=3,
+    )
+    markers = [
+        MarkerStyle(LOST if is_lost else order_marker(test.order))
+        for test, is_lost in zip(tests, lost, strict=True)
+    ]
+    points.set_paths([one.get_path().transformed(one.get_transform()) for one in markers])
+    return points
+
+
+def lost_to_correction(test: AnySetTest, alpha: float) -> bool:
+    """Whether a set is significant only without the correction."""
+    return not test.significant and test.p_value < alpha
+
+
+def lost_note(lost: Iterable[bool]) -> str:
+    """What the triangles are, if there are any."""
+    return "△ significant only without the correction" if any(lost) else ""
+
+
 def sentence(test: AnySetTest, words: Words) -> str:
-    """The test of a set in words, for a tooltip."""
+    """The test of a set in words, with full names, for a tooltip."""
     base = base_names(test)
-    over = f" over {', '.join(map(short, base[:6]))}" if base else ""
-    more = f" and {len(base) - 6} more" if len(base) > 6 else ""
+    over = f" over {listed(base)}" if base else ""
     verdict = "significant" if test.significant else "not significant"
     return (
-        f"{', '.join(map(short, test.term))}{over}{more}\n"
+        f"{JOIN.join(map(printable, test.term))}{over}\n"
         f"{words.estimate} {number(test.estimate)}, interval {number(test.ci_low)} to "
         f"{number(test.ci_high)}\n"
         f"{words.evidence(test)}, {p_relation(test.p_adjusted)}: {verdict}"

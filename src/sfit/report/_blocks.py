@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+Kind = Literal["name", "number", "verdict"]
+"""What a column of a table holds."""
+
 
 @dataclass(frozen=True)
 class Text:
@@ -58,7 +61,7 @@ class Table:
     key: str
     """The name of the table in exports, such as "performance"."""
     head: tuple[str, ...]
-    kinds: tuple[Literal["name", "number", "verdict"], ...]
+    kinds: tuple[Kind, ...]
     """What each column holds; the first column names the row."""
     rows: tuple[tuple[Cell, ...], ...]
     marked: tuple[bool, ...] = ()
@@ -89,6 +92,8 @@ class Picture:
     display: Any
     width: float = 11.0
     """Inches; 11 is as wide as the page."""
+    captioned: bool = True
+    """Whether title and caption stand above it; a card says what it shows."""
 
 
 @dataclass(frozen=True)

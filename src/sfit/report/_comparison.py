@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sfit._text import printable
+from sfit._text import printable, sentence
 from sfit.compare import Comparison, Grid
-from sfit.report._describe import MOST_ROWS, left_out_notes, stages_of, time_of, versions_of
+from sfit.report._origin import stages_of, time_of, versions_of
+from sfit.report._set_tables import LOST, MOST_ROWS, left_out_notes
 
 KEY_FIGURES = ("Rows", "Clusters", "Loss", "alpha", "Correction", "Draws")
 """The facts shown at the top of the page."""
@@ -21,6 +22,8 @@ def describe_comparison(comparison: Comparison) -> dict[str, Any]:
     """The content of a report, as text and numbers; names from the user are made printable."""
     grids = comparison.grids()
     facts = [(name, printable(value)) for name, value in comparison.facts()]
+    names = [name for grid in grids for row in grid.rows for name in row[: grid.n_names]]
+    names += getattr(comparison, "names", ())  # the first model is in no row
     part = {
         "label": "",
         "finding": [],
@@ -33,7 +36,7 @@ def describe_comparison(comparison: Comparison) -> dict[str, Any]:
         "finding": [printable(sentence) for sentence in comparison.findings()],
         "figures": [(_lower(name), value) for name, value in facts if name in KEY_FIGURES],
         "parts": [part],
-        "caveats": [_upper(printable(caveat)) for caveat in comparison.caveats],
+        "caveats": [sentence(printable(caveat), names) for caveat in comparison.caveats],
         "reading": [(printable(name), printable(text)) for name, text in comparison.reading()],
         "settings": [*facts, *time_of(comparison.run)],
         "stages": stages_of(comparison.run),
@@ -46,19 +49,16 @@ def _lower(text: str) -> str:
     return f"{text[:1].lower()}{text[1:]}"
 
 
-def _upper(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
-
-
 def _table(grid: Grid, most: int) -> dict[str, Any]:
     """A grid as a table to sort, with the verdict in words as its last column."""
     kinds = [_kind(place, column, grid) for place, column in enumerate(_columns(grid))]
     notes = left_out_notes(len(grid.rows[most:]), sum(grid.marked[most:]), "rows", grid.mark)
+    corrected = ["Verdicts are corrected, intervals are not."] if any(grid.lost) else []
     return {
         "title": printable(grid.title),
         "rows_are": "rows",
         "mark": grid.mark,
-        "notes": [*([printable(grid.note)] if grid.note else []), *notes],
+        "notes": [*([printable(grid.note)] if grid.note else []), *corrected, *notes],
         "columns": [
             {"key": column_key(title), "title": printable(title), "kind": kind}
             for title, kind in zip(grid.head, kinds, strict=True)
@@ -67,9 +67,11 @@ def _table(grid: Grid, most: int) -> dict[str, Any]:
         "rows": [
             {
                 "marked": marked,
-                "cells": [*map(_cell, row, kinds), _verdict(grid.mark, marked)],
+                "cells": [*map(_cell, row, kinds), _verdict(grid, place)],
             }
-            for row, marked in zip(grid.rows[:most], grid.marked[:most], strict=True)
+            for place, (row, marked) in enumerate(
+                zip(grid.rows[:most], grid.marked[:most], strict=True)
+            )
         ],
     }
 
@@ -101,8 +103,10 @@ def _cell(text: str, kind: str) -> dict[str, str]:
     return {"kind": kind, "value": value or "", "text": printable(text)}
 
 
-def _verdict(mark: str, marked: bool) -> dict[str, str]:
-    return {"kind": "verdict", "value": str(int(marked)), "text": mark if marked else "–"}
+def _verdict(grid: Grid, place: int) -> dict[str, str]:
+    marked, lost = grid.marked[place], bool(grid.lost) and grid.lost[place]
+    text = grid.mark if marked else LOST if lost else "–"
+    return {"kind": "verdict", "value": str(int(marked)), "text": text}
 
 
 def column_key(title: str) -> str:

@@ -6,26 +6,27 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from sfit._partitioned import PartitionedResult
 from sfit._result import SFITResult
-from sfit._set_tests import AnySetTest, sign_tests
-from sfit._text import number
-from sfit._words import Words, at_level, nonadditive, words_of
+from sfit._set_tests import sign_tests
 from sfit.compare import Comparison
 from sfit.exceptions import MissingDependencyError
 from sfit.plotting import (
     BetaCurveDisplay,
-    ImportanceDisplay,
+    BuildUpDisplay,
+    CoinDisplay,
     InteractionDisplay,
     PartsDisplay,
+    RiseDisplay,
     SignificanceBetaDisplay,
 )
-from sfit.plotting._style import sentence, short_set
+from sfit.plotting._build_up import steps_of
+from sfit.plotting._style import Tooltip
 
 WIDTH = 11.0
 """Inches of a figure as wide as the page."""
@@ -33,6 +34,9 @@ WIDTH = 11.0
 SVG = "http://www.w3.org/2000/svg"
 PIXELS_PER_POINT = 96 / 72
 LINK = "{http://www.w3.org/1999/xlink}href"
+
+COORDINATES = ("d", "x", "y", "width", "height", "transform")
+LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 Tips = dict[str, str]
 """The text of the tooltip of each mark, by the id of the mark."""
@@ -46,119 +50,58 @@ class Figure(NamedTuple):
     svg: str
 
 
+def render(display: Any, name: str, width: float = WIDTH) -> Figure:
+    """Draw a display for a page; `name` makes the ids unique within the page.
+
+    A display has a title, a caption, a height in inches, `plot(ax)` and `tooltips()`. It is as wide
+    as `width`, or as its own `widest` if it has that and it is less.
+    """
+    with _canvas(min(width, getattr(display, "widest", width)), display.height) as ax:
+        display.plot(ax)
+        tips = {f"tip-{number}": tip for number, tip in enumerate(display.tooltips())}
+        for key, tip in tips.items():
+            _cover(tip, key)
+        texts = {key: tip.text for key, tip in tips.items()}
+        svg = _svg(ax.figure, name, texts, display.title)
+    return Figure(display.title, display.caption, svg)
+
+
 def figures(result: SFITResult, name: str) -> list[Figure]:
-    """The pictures of one result; `name` makes their ids unique within a page."""
-    if not result.tests:
-        return []
-    pictures = [importance(result, f"{name}-importance")]
-    if any(len(test.term) == 2 for test in result.tests):
-        pictures.append(_pairs(result, f"{name}-pairs"))
-    if not all(math.isnan(test.beta_max) for test in sign_tests(result.tests)):
-        pictures.append(_beta_max(result, f"{name}-carries"))
-    if result.beta_choice is not None:
-        pictures.append(_choice(result, f"{name}-choice"))
-    return pictures
+    """The pictures of one result."""
+    return [render(one, f"{name}-{place}") for place, one in enumerate(displays(result), 1)]
+
+
+def figures_of_comparison(comparison: Comparison, name: str, width: float = WIDTH) -> list[Figure]:
+    """The pictures of a comparison."""
+    displays = enumerate(comparison.displays(), 1)
+    return [render(display, f"{name}-{place}", width) for place, display in displays]
 
 
 def importance(result: SFITResult, name: str, width: float = WIDTH) -> Figure:
-    """The importance plot."""
-    display, words = ImportanceDisplay(result), words_of(result)
-    with _canvas(width, display.height) as ax:
-        display.plot(ax)
-        tips: Tips = {}
-        for axes, tests in zip(display.axes_, display.shown, strict=True):
-            _cover_rows(axes, range(len(tests)), tests, words, tips)
-        return Figure(
-            "Importance",
-            f"{words.effect.capitalize()} with its {words.interval}. Filled and coloured: "
-            "significant. Hollow and grey: not significant.",
-            _svg(ax.figure, name, tips, f"{words.estimate.capitalize()} and interval of each set"),
-        )
+    """The first picture of a result."""
+    return render(displays(result)[0], name, width)
 
 
 def parts_side_by_side(result: PartitionedResult, name: str, width: float = WIDTH) -> Figure:
     """The parts of a partitioned result."""
-    display, words = PartsDisplay(result), words_of(result.parts[0][1])
-    with _canvas(width, display.height) as ax:
-        display.plot(ax)
-        tips: Tips = {}
-        for axes, (_, tests) in zip(display.axes_, display.drawn(), strict=True):
-            rows = [display.features.index(test.term[0]) for test in tests]
-            _cover_rows(axes, rows, tests, words, tips)
-        return Figure(
-            "Parts side by side",
-            "Each feature alone, by part, on a common scale. Filled and coloured: significant.",
-            _svg(ax.figure, name, tips, "First-order tests of all parts"),
-        )
+    return render(PartsDisplay(result), name, width)
 
 
-def figures_of_comparison(comparison: Comparison, name: str, width: float = WIDTH) -> list[Figure]:
-    """The pictures of a comparison; `name` makes their ids unique within a page."""
-    pictures = []
-    for place, display in enumerate(comparison.displays(), 1):
-        with _canvas(width, display.height) as ax:
-            display.plot(ax)
-            tips: Tips = {}
-            for tip in display.tooltips():
-                _cover(tip.axes, tip.corner, 1, tip.transform, tip.text, tips)
-            svg = _svg(ax.figure, f"{name}-{place}", tips, display.title)
-            pictures.append(Figure(display.title, display.caption, svg))
+def displays(result: SFITResult) -> list[Any]:
+    """The pictures of one result, not drawn yet; those of the most general interest first."""
+    if not result.tests:
+        return []
+    signs = sign_tests(result.tests)
+    pictures: list[Any] = [CoinDisplay(result) if signs else RiseDisplay(result)]
+    if result.gates:
+        pictures.append(BuildUpDisplay(steps_of(result), result.settings.loss))
+    if any(len(test.term) == 2 for test in result.tests):
+        pictures.append(InteractionDisplay(result))
+    if not all(math.isnan(test.beta_max) for test in signs):
+        pictures.append(SignificanceBetaDisplay(result))
+    if result.beta_choice is not None:
+        pictures.append(BetaCurveDisplay(result.beta_choice))
     return pictures
-
-
-def _pairs(result: SFITResult, name: str) -> Figure:
-    display, words = InteractionDisplay(result), words_of(result)
-    with _canvas(*display.size) as ax:
-        display.plot(ax)
-        tips: Tips = {}
-        for (row, column), test in display.shown.items():
-            text = sentence(test, words)
-            if display.additive:
-                text += f"\nmean gain {number(test.gain)}, {nonadditive(test)} of that of the pair"
-            _cover(ax, (column - 0.5, row - 0.5), 1, ax.transData, text, tips)
-        effect = words.effect.capitalize()
-        if display.additive:
-            effect = "Mean gain over the additive prediction from its parts, and the share of the "
-            effect += "gain of the pair that this is,"
-        return Figure(
-            "Interactions" if display.additive else "Pairs",
-            f"{effect} for each pair tested; significant pairs are filled and bold.",
-            _svg(ax.figure, name, tips, "Pairs of features as a matrix"),
-        )
-
-
-def _beta_max(result: SFITResult, name: str) -> Figure:
-    display, level = SignificanceBetaDisplay(result), at_level(result.settings)
-    with _canvas(WIDTH, display.height) as ax:
-        display.plot(ax)
-        tips: Tips = {}
-        for row, test in enumerate(display.shown):
-            text = f"{short_set(test.term, len(test.term))}\nsignificant{level} below beta = "
-            _cover(
-                ax,
-                (0, row - 0.5),
-                1,
-                ax.get_yaxis_transform(),
-                f"{text}{test.beta_max:.3g}",
-                tips,
-            )
-        return Figure(
-            "How robust the findings are to beta",
-            f"Each set is significant{level}, without a correction, for every beta below its "
-            "point.",
-            _svg(ax.figure, name, tips, "Largest beta at which each set is significant"),
-        )
-
-
-def _choice(result: SFITResult, name: str) -> Figure:
-    with _canvas(0.65 * WIDTH, 3.6) as ax:
-        BetaCurveDisplay.from_result(result, ax=ax)
-        return Figure(
-            "How beta was chosen",
-            "Share of rejected tests among random models, against beta. The smallest beta with a "
-            "share below alpha was chosen.",
-            _svg(ax.figure, name, {}, "Rejection rate of random models against beta"),
-        )
 
 
 @contextmanager
@@ -178,20 +121,12 @@ def _canvas(width: float, height: float) -> Iterator[Any]:
         yield matplotlib.figure.Figure(figsize=(width, height), layout="constrained").subplots()
 
 
-def _cover_rows(
-    ax: Any, rows: Iterable[int], tests: Iterable[AnySetTest], words: Words, tips: Tips
-) -> None:
-    for row, test in zip(rows, tests, strict=True):
-        _cover(ax, (0, row - 0.5), 1, ax.get_yaxis_transform(), sentence(test, words), tips)
-
-
-def _cover(ax: Any, corner: Any, width: float, transform: Any, text: str, tips: Tips) -> None:
+def _cover(tip: Tooltip, key: str) -> None:
     """An invisible rectangle with a tooltip: easier to hit than a mark."""
     from matplotlib.patches import Rectangle
 
-    key = f"tip-{len(tips)}"
-    tips[key] = text
-    ax.add_patch(Rectangle(corner, width, 1, transform=transform, fill=False, linewidth=0, gid=key))
+    area = Rectangle(tip.corner, 1, 1, transform=tip.transform, fill=False, linewidth=0, gid=key)
+    tip.axes.add_patch(area)
 
 
 def _svg(figure: Any, name: str, tips: Tips, label: str) -> str:
@@ -253,6 +188,14 @@ def _plain_attributes(element: Any) -> None:
     for name in ("fill", "stroke"):
         if element.get(name) in ("#000000", "black"):
             element.set(name, "currentColor")
+    for name in COORDINATES:
+        if name in element.attrib:
+            element.set(name, LONG_NUMBER.sub(_rounded, element.attrib[name]))
+
+
+def _rounded(number: re.Match[str]) -> str:
+    """A coordinate to a hundredth of a point, which no screen shows: half the size of a page."""
+    return f"{float(number.group()):.2f}".rstrip("0").rstrip(".")
 
 
 def _prefix_ids(root: Any, name: str) -> None:
@@ -262,7 +205,7 @@ def _prefix_ids(root: Any, name: str) -> None:
         for key, value in element.attrib.items():
             for in_url, in_link in re.findall(r"url\(#([^)]+)\)|^#(.+)$", value):
                 used.setdefault(in_url or in_link, f"{name}-{len(used)}")
-            if key in ("clip-path", "href"):
+            if key == "href" or value.startswith("url(#"):
                 element.set(key, re.sub(r"#([^)]+)", lambda m: f"#{used[m.group(1)]}", value))
     for element in root.iter():
         key = element.attrib.pop("id", None)

@@ -68,10 +68,12 @@ def check_reference(reference: Any, labels: Sequence[str]) -> None:
         raise DataError(f"reference is a data set without rows, of shape {tuple(shape)}.")
 
 
-def takes_own_values(reference: Any, n_columns: int) -> bool:
+def takes_own_values(reference: Any, n_columns: int, X: Any) -> bool:
     """Whether some reference values are computed from the rows under test."""
     if isinstance(reference, Mapping):
         return len(reference) < n_columns
+    if isinstance(reference, Average):
+        return reference.data is X
     return isinstance(reference, str)
 
 

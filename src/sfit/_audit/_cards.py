@@ -1,0 +1,204 @@
+"""One card per significant feature, the matrix of features by groups, and the interactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfit._audit._findings import directions
+from sfit._audit._result import Audit
+from sfit._audit._tables import FeatureRow, feature_rows
+from sfit._partitioned import PartitionedResult
+from sfit._text import listed, number, p_relation, p_text, percent, printable, share_text
+from sfit.report._blocks import Block, Card, Cell, Facts, Matrix, Picture, Table, Text
+
+CARD_WIDTH = 3.6
+"""Inches of the picture on a card."""
+
+MOST_ROWS = 15
+"""Features that the matrix of groups shows."""
+
+OPPOSITE = {True: "as expected", False: "not as expected", None: "no curve to compare with"}
+
+
+def feature_cards(audit: Audit) -> tuple[Card, ...]:
+    """A card for every significant feature, the strongest first."""
+    return tuple(_card(audit, row) for row in feature_rows(audit) if row.related.significant)
+
+
+def _card(audit: Audit, row: FeatureRow) -> Card:
+    from sfit.plotting import ResponseDisplay
+
+    test, feature = row.related, row.name
+    profile = audit.profile(feature)
+    blocks: list[Block] = []
+    if profile is not None and profile.values:
+        blocks.append(Picture(ResponseDisplay(profile), CARD_WIDTH, captioned=False))
+    pairs = [
+        ("Rise of loss", f"{number(test.rise)} ({_interval(test)})"),
+        ("Evidence", f"adjusted {p_relation(test.p_adjusted)}"),
+        *_typical(row),
+        *([("Direction", _direction(audit, feature))] if profile is not None else []),
+        *_rows(profile),
+        *_groups(audit, feature),
+        *_partners(audit, feature),
+    ]
+    blocks.append(Facts(tuple((name, printable(text)) for name, text in pairs)))
+    return Card(printable(feature), row.verdict(audit.settings.alpha), tuple(blocks))
+
+
+def _interval(test: Any) -> str:
+    return f"{number(test.ci_low)} to {number(test.ci_high)}"
+
+
+def _typical(row: FeatureRow) -> list[tuple[str, str]]:
+    if row.typical is None or not row.typical.n:
+        return []
+    verdict = "improves" if row.typical.significant else "does not improve"
+    by = f" by over {percent(row.typical.beta)}" if row.typical.beta else ""
+    return [("Typical row", f"{verdict} it: {share_text(row.share_better)} of rows better{by}")]
+
+
+def _direction(audit: Audit, feature: str) -> str:
+    profile = audit.profile(feature)
+    observed = profile.direction if profile is not None else ""
+    expected = next((one for one in directions(audit) if one.feature == feature), None)
+    text = observed or "not a single direction"
+    if expected is None:
+        return text
+    return f"{text}; expected {expected.expected}: {OPPOSITE[expected.agrees]}"
+
+
+def _rows(profile: Any) -> list[tuple[str, str]]:
+    if profile is None:
+        return []
+    better, worse = (share_text(n / profile.n) for n in (profile.n_better, profile.n_worse))
+    return [
+        ("Rows", f"{better} predicted better, {worse} worse, mean gain {number(profile.mean_gain)}")
+    ]
+
+
+def _groups(audit: Audit, feature: str) -> list[tuple[str, str]]:
+    parts = audit.by_group
+    if parts is None:
+        return []
+    found = [str(label) for label, result in parts.parts if feature in result.selected]
+    missing = [str(label) for label, result in parts.parts if feature not in result.selected]
+    if not missing:
+        return [("Groups", f"significant in all {len(found)} groups of {parts.by}")]
+    if not found:
+        return [("Groups", f"significant in no single group of {parts.by}")]
+    return [
+        ("Groups", f"significant for {parts.by} = {listed(found, 4)}; not for {listed(missing, 4)}")
+    ]
+
+
+def _partners(audit: Audit, feature: str) -> list[tuple[str, str]]:
+    if audit.interactions is None:
+        return []
+    partners = [
+        name
+        for test in audit.interactions.tests
+        if test.order == 2 and test.significant and feature in test.term
+        for name in test.term
+        if name != feature
+    ]
+    return [("Acts together with", listed(partners, 5) if partners else "no tested partner")]
+
+
+def group_matrix(parts: PartitionedResult, features: list[str]) -> Matrix:
+    """Features by groups: the rise of the mean loss, marked where it is significant."""
+    tests = [
+        {test.term[0]: test for test in result.tests if len(test.term) == 1}
+        for _, result in parts.parts
+    ]
+    others = [
+        name
+        for name in parts.parts[0][1].feature_names
+        if name not in features and any(name in result.selected for _, result in parts.parts)
+    ]
+    rows = [*features, *others][:MOST_ROWS]
+    cells = tuple(tuple(number(of_part[name].estimate) for of_part in tests) for name in rows)
+    marked = tuple(tuple(bool(of_part[name].significant) for of_part in tests) for name in rows)
+    columns = tuple(
+        printable(f"{parts.by} = {label}") + f" ({result.settings.n_rows:,} rows)"
+        for label, result in parts.parts
+    )
+    return Matrix(
+        "Features by groups",
+        "groups",
+        "Feature",
+        columns,
+        tuple(map(printable, rows)),
+        cells,
+        marked,
+        "Rise of the mean loss in each group; bold: significant in that group, corrected within "
+        f"it{_more(len(features) + len(others))}. Smaller groups have less power. compare_parts "
+        "tests whether groups differ.",
+    )
+
+
+def _more(n_rows: int) -> str:
+    """How many rows the matrix leaves out."""
+    return f"; {n_rows - MOST_ROWS} weaker features are not shown" if n_rows > MOST_ROWS else ""
+
+
+def interaction_blocks(audit: Audit) -> tuple[Block, ...]:
+    """The tests of pairs over the sum of their parts, and of correlated groups as one."""
+    blocks: list[Block] = []
+    if audit.interactions is not None:
+        pairs = [test for test in audit.interactions.tests if test.order == 2]
+        found = sum(test.significant for test in pairs)
+        n = audit.interactions.settings.n_rows
+        blocks.append(
+            Text(
+                f"{found} of {len(pairs)} pairs tested predict better than the sum of their parts "
+                f"(mean test on {n:,} rows)."
+            )
+        )
+        blocks.append(_pairs_table(pairs))
+    if audit.group_tests is not None:
+        groups = {group.name for group in audit.correlated}
+        tests = [test for test in audit.group_tests.tests if test.term[0] in groups]
+        blocks.append(_group_table(tests))
+    return tuple(blocks)
+
+
+def _pairs_table(pairs: list[Any]) -> Table:
+    ordered = sorted(pairs, key=lambda test: (not test.significant, -test.strength))
+    return Table(
+        "Pairs over the sum of their parts",
+        "interactions",
+        ("Pair", "Mean gain", "Interval", "Adjusted p", "Verdict"),
+        ("name", "number", "number", "number", "verdict"),
+        tuple(
+            (
+                Cell(" + ".join(map(printable, test.term))),
+                Cell(number(test.mean), f"{test.mean:.6g}"),
+                Cell(f"{number(test.ci_low)} to {number(test.ci_high)}"),
+                Cell(p_text(test.p_adjusted), f"{test.p_adjusted:.6g}"),
+                Cell("significant" if test.significant else "–"),
+            )
+            for test in ordered
+        ),
+        tuple(test.significant for test in ordered),
+    )
+
+
+def _group_table(groups: list[Any]) -> Table:
+    return Table(
+        "Correlated groups, tested as one feature",
+        "group_tests",
+        ("Group", "Rise", "Interval", "Adjusted p", "Verdict"),
+        ("name", "number", "number", "number", "verdict"),
+        tuple(
+            (
+                Cell(printable(test.term[0])),
+                Cell(number(test.rise), f"{test.rise:.6g}"),
+                Cell(f"{number(test.ci_low)} to {number(test.ci_high)}"),
+                Cell(p_text(test.p_adjusted), f"{test.p_adjusted:.6g}"),
+                Cell("significant" if test.significant else "–"),
+            )
+            for test in groups
+        ),
+        tuple(test.significant for test in groups),
+    )
