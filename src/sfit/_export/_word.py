@@ -202,6 +202,8 @@ class Writer:
             row = row_of_cells(space, [width, width])
             for cell, card in zip(row, pair, strict=False):
                 Writer(cell, width - CARD_PADDING)._card(card)
+                if len(cell.paragraphs) > 1:  # Word wants one in every cell, and no empty one first
+                    cell._tc.remove(cell.paragraphs[0]._p)
 
     def _card(self, card: Card) -> None:
         self.title(card.title, 2)
