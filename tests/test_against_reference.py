@@ -13,7 +13,9 @@ from tiles import set_tiles
 
 import sfit
 
-CLASSIFICATION = ("log_loss", "brier", "zero_one")
+CLASSIFICATION = ("log_loss", "brier", "zero_one", "hinge")
+POSITIVE = ("poisson", "gamma", "tweedie:1.3")  # at 1.5, g and 1 / g tie at y = 1
+REGRESSION = ("absolute_error", "squared_error", "pinball:0.75", "huber:0.5", "crps")
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Polynomial:
             outputs.append(total)
         if self.kind == "regression":
             return outputs[0] if len(outputs) == 1 else np.column_stack(outputs)
+        if self.kind == "scores":
+            return np.column_stack(outputs)
         if self.kind == "positive":
             return np.exp(np.clip(outputs[0], -3, 3))
         scores = [np.exp(np.clip(score, -4, 4)) for score in outputs]
@@ -50,7 +54,7 @@ def problems(draw):
     """A model, rows and settings; values on a coarse grid make ties and zero losses common."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     width = draw(st.integers(2, 5))
-    loss = draw(st.sampled_from(["absolute_error", "squared_error", "poisson", *CLASSIFICATION]))
+    loss = draw(st.sampled_from([*REGRESSION, *POSITIVE, *CLASSIFICATION]))
     values = draw(st.sampled_from(["binary", "coarse", "normal"]))
     # Many rows on few values: there, cells and classes are counted instead of rows.
     n = draw(st.integers(100, 300) if values == "binary" else st.integers(6, 80))
@@ -62,20 +66,23 @@ def problems(draw):
     outputs = 1
     if loss in CLASSIFICATION:
         kind, outputs = "classification", draw(st.integers(2, 3))
-    elif loss == "poisson":
+    elif loss in POSITIVE:
         kind = "positive"
     else:
-        kind, outputs = "regression", draw(st.integers(1, 2))
+        kind, outputs = "regression", 2 if loss == "crps" else draw(st.integers(1, 2))
     scale = draw(st.sampled_from([1.0, 3.0]))
     linear = scale * rng.integers(-2, 3, size=(outputs, width)) / 2
     products = scale * rng.integers(-1, 2, size=(outputs, width, width))
     model = Polynomial(linear, products, kind)
     fitted = model(X)
+    if loss == "hinge":
+        model = replace(model, kind="scores")
     if kind == "classification":
         y = np.array([rng.choice(outputs, p=row) for row in fitted])
     elif kind == "positive":
-        y = rng.poisson(fitted).astype(float)
+        y = rng.poisson(fitted) + (0.5 if loss == "gamma" else 0.0)
     else:
+        fitted = fitted[:, 0] if loss == "crps" else fitted
         y = fitted + draw(st.sampled_from([0.0, 0.5])) * rng.integers(-1, 2, size=fitted.shape)
 
     columns, labels = [], []

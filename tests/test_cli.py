@@ -635,7 +635,7 @@ def test_a_wide_terminal(folder, hostile):
     text = ANSI.sub("", shown)
     assert "[red]a[/red]" in text and r"b\n\x1b[2J\x07" in text
     assert "part = east" in text and "part = west" in text
-    [line] = [line for line in text.splitlines() if line.lstrip().startswith("1  [red]a")][:1]
+    [line] = [line for line in text.splitlines() if line.startswith("[red]a")][:1]
     assert "***" in line and "●" in line and "│" in line
     assert max(map(len, text.splitlines())) <= 140
 
@@ -654,12 +654,12 @@ def test_a_permutation_test_on_a_terminal(folder, hostile):
     """Its own columns, which a narrow terminal drops first; bars show the rise."""
     command = (*hostile, "--test", "permutation", "--seed", "0")
     wide = ANSI.sub("", on_a_terminal(*command, cwd=folder, columns=200))
-    [head] = {tuple(line.split()) for line in wide.splitlines() if line.startswith("order")}
-    assert head == ("order", "set", "over", "rise", "interval", "p-value", "z", "moved")
+    [head] = {tuple(line.split()) for line in wide.splitlines() if line.startswith("set ")}
+    assert head == ("set", "rise", "interval", "p-value", "z", "moved")
     assert "Smallest p: 0.0005 (resolution)" in wide and "●" in wide
     assert "significantly related to the outcome" in wide
     narrow = ANSI.sub("", on_a_terminal(*command, cwd=folder, columns=50))
-    [head] = {tuple(line.split()) for line in narrow.splitlines() if line.startswith("set")}
+    [head] = {tuple(line.split()) for line in narrow.splitlines() if line.startswith("set ")}
     assert head == ("set", "rise", "p-value")
     assert max(map(len, narrow.splitlines())) <= 50
 
@@ -669,7 +669,7 @@ def test_a_pipe(folder, hostile):
     ended = run(*hostile, cwd=folder)
     assert ended.returncode == 0, ended.stderr
     assert "\x1b" not in ended.stdout + ended.stderr
-    assert ended.stdout.startswith("part = east\n")
+    assert ended.stdout.startswith("part = east (309 rows)\n")
     assert ended.stderr == ""
 
 
@@ -782,7 +782,7 @@ def test_demo():
     ended = run("demo")
     assert ended.returncode == 0, ended.stderr
     found = "5 of 7 features significantly improve the typical row, alone or in a set"
-    assert f"{found}: X1, X2, X3, X4 and X5." in ended.stdout
+    assert f"{found}: X1, X2, X3, X4 and X5." in " ".join(ended.stdout.split())
 
 
 def test_report(folder, saved):

@@ -32,6 +32,7 @@ import sfit
 from sfit._additive import CLIP, LINKS, Additive, scale_of
 from sfit._contrast import Reveal, Rounding
 from sfit._document import write
+from sfit._losses import LOSSES
 from sfit.exceptions import ArgumentError
 from sfit.restrict import Prediction
 
@@ -145,7 +146,7 @@ def test_given_features_and_groups_and_other_losses(fitted, loss):
     assert set(term) == {"both", "x1"}
     assert set(test.base) == {"both", "x1", "x3"}
     predict = model.predict_proba if loss == "brier" else model.predict
-    scale = scale_of("classification" if loss == "brier" else "regression", loss)
+    scale = scale_of("classification" if loss == "brier" else "regression", LOSSES[loss])
     columns = [[0, 2], [1], [3]]
     expected = slow.set_over_parts(
         predict, X, y, np.full((1, 4), 0.5), columns, (0, 1), (2,), scale, loss, 0.0
@@ -873,7 +874,7 @@ def test_the_matrix_of_all_pairs(result):
     assert strongest.term == ("X4", "X5")
     importance = result.plot()
     assert "over the sum of their parts" in importance.axes_[1].get_title(loc="left")
-    assert importance.axes_[1].get_yticklabels()[0].get_text() == "X4, X5"
+    assert importance.axes_[1].get_yticklabels()[0].get_text() == "X4 + X5"
 
 
 def test_the_correction_needs_no_caveat_if_all_pairs_are_tested(rows):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import sfit
-from sfit._losses import LOSSES, _sum, check_loss, choose_loss
+from sfit._losses import FAMILIES, LOSSES, check_loss, choose_loss
+from sfit._row_losses import _sum
 from sfit.exceptions import ArgumentError, DataError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -124,7 +125,7 @@ def test_losses_are_never_negative_and_double(name):
     if LOSSES[name].task == "classification":
         y, prediction = rng.integers(3, size=500), probabilities(rng, 500, 3)
     else:
-        y = rng.poisson(1.0, size=500).astype(np.float32)
+        y = rng.poisson(1.0, size=500).astype(np.float32) + (LOSSES[name].target == "positive")
         prediction = np.where(rng.uniform(size=500) < 0.5, np.maximum(y, 0.1), rng.gamma(1.0))
     losses = per_row(name, y, prediction.astype(np.float32))
     assert losses.dtype == np.float64
@@ -365,17 +366,19 @@ def test_messages_about_names_word_for_word():
     """All that is allowed, and what was received."""
     with pytest.raises(ArgumentError) as caught:
         check_loss(["auto"])
-    names = ", ".join(map(repr, ["auto", *LOSSES]))
+    families = [f"{name}:{one.example}" for name, one in FAMILIES.items()]
+    names = ", ".join(map(repr, ["auto", *LOSSES, *families]))
     assert str(caught.value) == (
         f"loss must be one of {names}, or a callable (y, prediction) -> one loss per row; "
         "got ['auto']."
     )
-    assert all(f'`"{name}"`' in sfit.feature_significance.__doc__ for name in LOSSES)
+    documented = sfit.feature_significance.__doc__
+    assert all(f'`"{name}"`' in documented for name in (*LOSSES, *families))
     with pytest.raises(ArgumentError) as caught:
         choose_loss("poisson", "classification")
     assert str(caught.value) == (
         "loss='poisson' is for regression, but the model is for classification: use 'log_loss', "
-        "'brier', 'zero_one', or declare the model's task with sfit.models.function_model(f, task=...)."
+        "'brier', 'zero_one', 'hinge', or declare the model's task with sfit.models.function_model(f, task=...)."
     )
 
 

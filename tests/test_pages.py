@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [
     page
-    for page in [ROOT / "README.md", *(DOCS / f"{name}.md" for name in ("start", "questions", "statistics", "two_tests", "interactions", "report", "models"))]
+    for page in [ROOT / "README.md", *(DOCS / f"{name}.md" for name in ("start", "questions", "statistics", "two_tests", "interactions", "report", "models", "losses"))]
     if page.exists()
 ]  # fmt: skip
 # What the snippets of a page need beyond the required dependencies.

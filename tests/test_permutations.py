@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfit import _permutations
-from sfit._bilinear import PRODUCTS
-from sfit._losses import LOSSES, Loss
+from sfit._bilinear import PRODUCTS, products_of
+from sfit._losses import LOSSES, Loss, named_loss
 from sfit._permutations import ProductSums, Rematchings
 from sfit._rise import cross_losses, is_sampled, rise
 
@@ -133,13 +133,15 @@ def test_the_bits_of_a_sum_do_not_depend_on_the_other_terms():
 
 
 def rows_for(name, rng, n, outputs=1):
-    if LOSSES[name].task == "classification":
+    loss = named_loss(name)
+    if loss.task == "classification":
         y = rng.integers(0, 3, size=n)
         g = rng.dirichlet(np.ones(3), size=n)
-        return y, g
+        return y, rng.normal(size=(n, 3)) if loss.output == "scores" else g
     shape = n if outputs == 1 else (n, outputs)
-    if name == "poisson":
-        return rng.poisson(3, size=shape).astype(float), rng.uniform(0.5, 5, size=shape)
+    if loss.positive:
+        y = rng.poisson(3, size=shape) + 0.5 * (loss.target == "positive")
+        return y.astype(float), rng.uniform(0.5, 5, size=shape)
     return rng.normal(size=shape), rng.normal(size=shape)
 
 
@@ -152,24 +154,29 @@ def matrix(loss, y, g):
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("name", [*PRODUCTS, "tweedie:1.3"])
 def test_a_loss_is_its_products(name, outputs):
     rng = np.random.default_rng(1)
     y, g = rows_for(name, rng, 12, outputs)
     d = 1 if g.ndim == 1 else g.shape[1]
-    (a, u), (b, v) = PRODUCTS[name].outcome(y, d), PRODUCTS[name].prediction(g)
-    np.testing.assert_allclose(a[:, None] + b - u @ v.T, matrix(LOSSES[name], y, g), atol=1e-12)
+    products = products_of(named_loss(name))
+    (a, u), (b, v) = products.outcome(y, d), products.prediction(g)
+    np.testing.assert_allclose(a[:, None] + b - u @ v.T, matrix(named_loss(name), y, g), atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [2, 3, 40])
-@pytest.mark.parametrize("name", [*PRODUCTS, "absolute_error", "callable"])
+@pytest.mark.parametrize(
+    "name",
+    [*PRODUCTS, "tweedie:1.3", "absolute_error", "pinball:0.8", "huber:0.5", "crps", "callable"],
+)
 @pytest.mark.parametrize("of_some", [False, True])
 def test_means_over_other_rows_are_those_of_the_matrix(name, n, of_some):
     """In closed form, by sorting, or over all shifts, where rows are few."""
     rng = np.random.default_rng(n)
-    loss = LOSSES.get(name, Loss("callable", None, LOSSES["absolute_error"].per_row))
+    callable_ = Loss("callable", None, LOSSES["absolute_error"].per_row)
+    loss = callable_ if name == "callable" else named_loss(name)
     y, g = rows_for("absolute_error" if name == "callable" else name, rng, n)
-    if name == "absolute_error":
+    if name in ("absolute_error", "pinball:0.8"):
         y[1], g[1] = y[0], y[0]  # ties
     of = rng.random(n) < 0.6 if of_some else None
     if of is not None:
@@ -183,7 +190,7 @@ def test_means_over_other_rows_are_those_of_the_matrix(name, n, of_some):
     expected = [
         L[inside & off[:, b], b].mean() if (inside & off[:, b]).any() else 0.0 for b in range(n)
     ]
-    if name in ("absolute_error",) and of is not None:
+    if name in ("absolute_error", "pinball:0.8") and of is not None:
         return  # classes have no absolute error: columns are over all rows
     np.testing.assert_allclose(of_prediction, expected, atol=1e-12)
 
@@ -214,8 +221,8 @@ def test_digits_survive_an_offset():
     """Outcomes near 1e9 have the rise of outcomes near 0."""
     rng = np.random.default_rng(0)
     y, g = rng.normal(size=(2, 500))
-    for name in ("absolute_error", "squared_error"):
-        near, far = (rise(LOSSES[name], y + c, g + c, rng) for c in (0.0, 1e9))
+    for name in ("absolute_error", "squared_error", "pinball:0.9"):
+        near, far = (rise(named_loss(name), y + c, g + c, rng) for c in (0.0, 1e9))
         assert far.total == pytest.approx(near.total, rel=1e-4)
 
 
@@ -223,6 +230,10 @@ def test_which_losses_are_sampled():
     closed = {*PRODUCTS, "absolute_error"}
     assert {name for name, loss in LOSSES.items() if not is_sampled(loss, 1)} == closed
     assert is_sampled(LOSSES["absolute_error"], 2)
+    assert not is_sampled(named_loss("tweedie:1.5"), 2)
+    assert not is_sampled(named_loss("pinball:0.9"), 1)
+    assert is_sampled(named_loss("pinball:0.9"), 2)
+    assert all(is_sampled(named_loss(name), 1) for name in ("huber:1", "crps", "crps:0.1,0.9"))
     assert is_sampled(Loss("squared_error", None, LOSSES["squared_error"].per_row), 1)
 
 

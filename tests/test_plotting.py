@@ -80,7 +80,7 @@ def permuted(rows):
 
 def test_importance_draws_medians_and_intervals(first):
     """Points are the statistics, lines the intervals, from the strongest to the weakest."""
-    display = first.plot()
+    display = ImportanceDisplay.from_result(first)
     [tests] = display.shown
     assert [test.term for test in tests[:2]] == [("X1",), ("X3",)]
     assert [t.statistic for t in tests[2:]] == sorted(
@@ -97,7 +97,7 @@ def test_importance_draws_medians_and_intervals(first):
 
 def test_significant_ones_are_in_colour_and_filled(first):
     """Not by colour alone: what is not significant is open."""
-    display = first.plot()
+    display = ImportanceDisplay.from_result(first)
     points = display.points_[0]
     for test, edge, face in zip(
         display.shown[0], points.get_edgecolors(), points.get_facecolors(), strict=True
@@ -108,12 +108,12 @@ def test_significant_ones_are_in_colour_and_filled(first):
 
 def test_orders_have_axes_scales_and_marks_of_their_own(second):
     """Statistics of different orders must not be compared: they share no axis."""
-    display = second.plot()
+    display = ImportanceDisplay.from_result(second)
     one, two = display.axes_
     assert one.get_xlim() != two.get_xlim()
     assert one.get_title(loc="left") == "Order 1: each feature alone"
     assert "a | b: a added to b" in two.get_title(loc="left")
-    assert labels(two.yaxis)[:2] == ["X4, X5", "X2 | X1"]
+    assert labels(two.yaxis)[:2] == ["X4 + X5", "X2 | X1"]
     assert tuple(display.points_[1].get_edgecolors()[0]) == to_rgba(ORANGE)
     circle, square = (points.get_paths()[0].vertices for points in display.points_)
     assert len(circle) != len(square)
@@ -123,9 +123,9 @@ def test_axes_of_the_user_are_used_and_nothing_is_shown(first, second, monkeypat
     """`ax` is drawn on; pyplot's show is never called."""
     monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("show was called"))
     figure, (left, right) = plt.subplots(1, 2)
-    display = first.plot(ax=left)
+    display = ImportanceDisplay.from_result(first, ax=left)
     assert (display.ax_, display.figure_, display.axes_) == (left, figure, [left])
-    inside = second.plot(ax=right)
+    inside = ImportanceDisplay.from_result(second, ax=right)
     assert inside.ax_ is right
     assert right.child_axes == inside.axes_
     assert len(plt.get_fignums()) == 1
@@ -133,7 +133,7 @@ def test_axes_of_the_user_are_used_and_nothing_is_shown(first, second, monkeypat
 
 def test_many_features_show_the_top_and_count_the_rest(wide):
     """300 features: 25 rows, and a sentence about the other 275."""
-    display = wide.plot()
+    display = ImportanceDisplay.from_result(wide)
     assert len(display.points_[0].get_offsets()) == 25
     found = len(wide.selected) - sum(test.significant for test in display.shown[0])
     expected = f"275 more sets are not shown, {found or 'none'} of them significant."
@@ -148,7 +148,7 @@ def test_many_features_show_the_top_and_count_the_rest(wide):
 def test_labels_do_not_overlap(wide, second):
     """Names of rows, and the titles and labels of orders, each have room of their own."""
     for result in (wide, second):
-        display = result.plot()
+        display = ImportanceDisplay.from_result(result)
         display.figure_.canvas.draw()
         boxes = [
             text.get_window_extent()
@@ -168,7 +168,7 @@ def test_infinite_intervals_reach_the_edge():
     X = np.arange(10.0).reshape(5, 2)
     with pytest.warns(sfit.exceptions.SFITWarning, match="too few"):
         result = sfit.feature_significance(lambda z: z[:, 0], X, X[:, 0] + 10)
-    display = result.plot()
+    display = ImportanceDisplay.from_result(result)
     low, high = display.ax_.get_xlim()
     for segment in display.intervals_[0].get_segments():
         np.testing.assert_allclose(segment[:, 0], [low, high])
@@ -205,9 +205,9 @@ def test_given_and_rest_name_their_base(rows):
     """A base that all sets share is told once, in the title."""
     model = sfit.simulate.interactions_mean
     given = sfit.feature_significance(model, *rows, given=["X1"]).plot()
-    assert given.ax_.get_title(loc="left") == "Order 1: each feature, over X1"
+    assert given.axes_[0].get_title(loc="left") == "Order 1: each feature, over X1"
     rest = sfit.feature_significance(model, *rows, given="rest").plot()
-    assert rest.ax_.get_title(loc="left") == "Order 1: each feature, over all the others"
+    assert rest.axes_[0].get_title(loc="left") == "Order 1: each feature, over all the others"
 
 
 def test_pairs_over_one_of_their_own_are_not_over_the_others():
@@ -623,7 +623,7 @@ def test_colours_stand_out_from_light_and_dark(color):
 def test_text_follows_the_style(first):
     """In a dark style names and frames are light: nothing neutral has a colour of its own."""
     with plt.style.context("dark_background"):
-        display = first.plot()
+        display = ImportanceDisplay.from_result(first)
         assert display.ax_.get_yticklabels()[0].get_color() == "white"
         assert to_rgb(display.ax_.spines["bottom"].get_edgecolor()) == (1, 1, 1)
         assert display.ax_.xaxis.label.get_color() == "white"

@@ -12,14 +12,15 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse, stats
 
 import sfit
-from sfit import _profile
+from sfit import _profile_parts
 from sfit._document import record_from, storable
-from sfit._profile import FeatureProfile, categories, direction_of, mean_interval, numbers
+from sfit._profile import FeatureProfile
+from sfit._profile_parts import categories, direction_of, mean_interval, numbers
 from sfit._profiled import profiles
 from sfit.exceptions import ArgumentError, DataError
 
 N = 900
-ONE = _profile.Outputs("regression", ("prediction",), (0,), 1)
+ONE = _profile_parts.Outputs("regression", ("prediction",), (0,), 1)
 
 
 @pytest.fixture(scope="module")
@@ -269,12 +270,16 @@ def test_every_row_is_counted_once(x, data):
     missing = data.draw(hnp.arrays(bool, len(x)))
     gain = np.sin(np.arange(len(x)))
     x = np.where(missing, np.nan, x)
-    seen = _profile.Rows(gain, np.power(np.nan_to_num(x)[:, None], 3), np.ones(len(x), dtype=bool))
+    seen = _profile_parts.Rows(
+        gain, np.power(np.nan_to_num(x)[:, None], 3), np.ones(len(x), dtype=bool)
+    )
     effects = sfit._contrast.Effects(0.0, 0.0, 0.0, 0, 0)
-    made = _profile.profile_of("x", numbers(x), seen, np.zeros(1), ONE, effects, 0.05, 0)
+    made = _profile_parts.profile_of("x", numbers(x), seen, np.zeros(1), ONE, effects, 0.05, 0)
     assert sum(made.bin_n) + made.n_missing == len(x)
     assert sum(made.counts) + made.n_elsewhere + made.n_missing == len(x)
-    assert len(made.values) <= _profile.MOST_VALUES and list(made.values) == sorted(made.values)
+    assert len(made.values) <= _profile_parts.MOST_VALUES and list(made.values) == sorted(
+        made.values
+    )
     assert made.responses == () or made.responses[0] == tuple(np.power(made.values, 3))
     assert made.direction in ("rising", "")  # a cube only rises
     if made.bin_n:
@@ -320,7 +325,7 @@ def test_rare_categories_have_no_place():
 
 def test_a_far_value_does_not_widen_the_bins():
     x = np.append(np.random.default_rng(0).normal(size=1000), [1e9, np.inf])
-    seen = _profile.Rows(np.zeros(len(x)), x[:, None], np.ones(len(x), dtype=bool))
+    seen = _profile_parts.Rows(np.zeros(len(x)), x[:, None], np.ones(len(x), dtype=bool))
     effects = sfit._contrast.Effects(0.0, 0.0, 0.0, 0, 0)
-    made = _profile.profile_of("x", numbers(x), seen, x[:1], ONE, effects, 0.05, 0)
+    made = _profile_parts.profile_of("x", numbers(x), seen, x[:1], ONE, effects, 0.05, 0)
     assert made.edges[-1] < 10 and made.n_elsewhere == 2 and made.values[-1] == 1e9

@@ -24,6 +24,7 @@ import numpy as np
 
 from sfit._array import Array
 from sfit._contrast import Reveal, Rounding, Term, rounding
+from sfit._losses import Loss
 
 CLIP = 1e-6
 """Probabilities below this are set to it before their logarithm is taken.
@@ -191,8 +192,8 @@ LINKS: dict[Scale, Link] = {
 """The links by name. For two classes, `log_probability` adds log-odds."""
 
 
-def scale_of(task: str, loss: str) -> Scale:
-    """The link scale of a model: its own for probabilities and for counts, else the predictions."""
+def scale_of(task: str, loss: Loss) -> Scale:
+    """The link scale of a model: its own for probabilities and positive predictions, else none."""
     if task == "classification":
-        return "log_probability"
-    return "log" if loss == "poisson" else "identity"
+        return "identity" if loss.output == "scores" else "log_probability"
+    return "log" if loss.positive else "identity"

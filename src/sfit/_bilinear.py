@@ -7,12 +7,15 @@ change. Their sums over many re-matchings cost a matrix product or a Fourier tra
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
 
 from sfit._array import Array
+from sfit._losses import Loss
+from sfit._row_losses import hinge_of_classes
 
 
 class Products(NamedTuple):
@@ -60,6 +63,27 @@ def _poisson_prediction(g: Array) -> tuple[Array, Array]:
     return 2 * g.sum(axis=1) / g.shape[1], np.log(g)
 
 
+def _gamma_outcome(y: Array, d: int) -> tuple[Array, Array]:
+    y = columns(y)
+    return -2 * (np.log(y) + 1).sum(axis=1) / d, 2 * y / d
+
+
+def _gamma_prediction(g: Array) -> tuple[Array, Array]:
+    g = columns(g)
+    return 2 * np.log(g).sum(axis=1) / g.shape[1], -1 / g
+
+
+def _tweedie_outcome(power: float, y: Array, d: int) -> tuple[Array, Array]:
+    y = columns(y)
+    a = -2 * (y ** (2 - power)).sum(axis=1) / ((power - 1) * (2 - power) * d)
+    return a, 2 * y / ((power - 1) * d)
+
+
+def _tweedie_prediction(power: float, g: Array) -> tuple[Array, Array]:
+    g = columns(g)
+    return 2 * (g ** (2 - power)).sum(axis=1) / ((2 - power) * g.shape[1]), -(g ** (1 - power))
+
+
 def _class(y: Array, d: int) -> tuple[Array, Array]:
     return np.zeros(len(y)), indicators(y, d)
 
@@ -87,11 +111,27 @@ def _guess(g: Array) -> tuple[Array, Array]:
     return np.zeros(len(g)), indicators(g.argmax(axis=1), g.shape[1])
 
 
+def _hinge_prediction(g: Array) -> tuple[Array, Array]:
+    return np.zeros(len(g)), -hinge_of_classes(g)
+
+
 PRODUCTS: dict[str, Products] = {
     "squared_error": Products(_squared_outcome, _squared_prediction),
     "poisson": Products(_poisson_outcome, _poisson_prediction),
     "log_loss": Products(_class, _logs),
     "brier": Products(_brier_outcome, _brier_prediction),
     "zero_one": Products(_error, _guess),
+    "gamma": Products(_gamma_outcome, _gamma_prediction),
+    "hinge": Products(_class, _hinge_prediction),
 }
-"""The built-in losses that are products, by name."""
+"""The built-in losses that are products and have no parameter, by name."""
+
+
+def products_of(loss: Loss) -> Products | None:
+    """The two sides of a loss; None if it is not a product, or a user's callable."""
+    if loss.task is None:
+        return None
+    if loss.family == "tweedie":
+        [power] = loss.parameters
+        return Products(partial(_tweedie_outcome, power), partial(_tweedie_prediction, power))
+    return PRODUCTS.get(loss.name)

@@ -42,7 +42,7 @@ def cross_significance(
     shuffle: bool = True,
     test: Literal["sign", "permutation"] | SignTest | PermutationTest = "permutation",
     features: Sequence[Any] | None = None,
-    loss: str | Callable[[Any, Any], Any] = "auto",
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
     beta: float | None = None,
     correction: str | None = None,
@@ -173,7 +173,7 @@ def chain_of(estimator: Any, X: Any, y: Any, request: CrossRequest, seed: int) -
         choose_loss(request.loss, "classification")
         check_labels(target)
     elif is_regressor(estimator):
-        checked_numbers(target, choose_loss(request.loss, "regression").of_counts)
+        checked_numbers(target, choose_loss(request.loss, "regression"))
     # Folds that depend on y keep a test exact only if it holds given all of y.
     stratify = classifies and not request.test.paired and target.ndim == 1
     folds = cut(

@@ -143,7 +143,7 @@ def design_of(
         partners=partners,
         exhaustive=request.exhaustive,
         strict=request.strict,
-        scale=None if request.interaction is None else scale_of(sample.view.task, sample.loss.name),
+        scale=None if request.interaction is None else scale_of(sample.view.task, sample.loss),
         **conditional,
         alpha_by_order=request.alphas,
     )

@@ -34,7 +34,7 @@ class Options(TypedDict, total=False):
 
     test: Literal["sign", "permutation", "mean"] | SignTest | PermutationTest | MeanTest
     features: Sequence[Any] | None
-    loss: str | Callable[[Any, Any], Any]
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any]
     alpha: float
     beta: float | Sequence[float] | Literal["auto"] | None
     max_order: int
@@ -79,7 +79,7 @@ def feature_significance(
     *,
     test: Literal["sign", "permutation", "mean"] | SignTest | PermutationTest | MeanTest = "sign",
     features: Sequence[Any] | None = None,
-    loss: str | Callable[[Any, Any], Any] = "auto",
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
     beta: float | Sequence[float] | Literal["auto"] | None = None,
     max_order: int = 1,
@@ -133,11 +133,14 @@ def feature_significance(
     features : sequence of names, optional
         The columns to pass to the model. By default, the feature names stored in the model; if it
         has none, all columns except those of `y`, `by` and `clusters`.
-    loss : str or callable, default="auto"
-        `"absolute_error"`, `"squared_error"`, `"poisson"`, `"log_loss"`, `"brier"`, `"zero_one"`,
-        or a callable ``(y, prediction) -> one loss per row``. `"auto"` is the absolute error for
-        regression and the log loss for classification. In classification, a callable receives `y`
-        as class indices.
+    loss : str, mapping or callable, default="auto"
+        `"absolute_error"`, `"squared_error"`, `"poisson"`, `"gamma"`, `"log_loss"`, `"brier"`,
+        `"zero_one"`, `"hinge"` of decision values, or `"crps"` of an ensemble with one column per
+        member. With a parameter: `"pinball:0.9"` (a quantile), `"huber:1.35"` (the error from which
+        on it is linear), `"tweedie:1.5"` (a power), `"crps:0.1,0.5,0.9"` (the levels of predicted
+        quantiles); or as ``{"pinball": 0.9}``. Or a callable ``(y, prediction) -> one loss per
+        row``, which receives `y` as class indices in classification. `"auto"` is the absolute error
+        for regression and the log loss for classification.
     alpha : float, default=0.05
         Level of every test.
     beta : float, sequence of floats or "auto", optional

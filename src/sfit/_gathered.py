@@ -141,7 +141,7 @@ class GatheredStatistic(PermutationStatistic):
         part = TilePart(
             self.loss, self.statistic, self.n_classes, self.n_outputs, y, None, of, rows
         )
-        if self.statistic == "loss" and not part.is_product:
+        if self.statistic == "loss" and part.loss_products is None:
             sums = _scaled(part.loss_sums(g))
             return sums[None], np.array([np.square(sums).mean()])
         pairs = zip(part.outcome_scores, part.prediction_scores(g), strict=True)

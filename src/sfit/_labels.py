@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sfit._text import printable, shortened
 
@@ -37,14 +37,14 @@ LONGEST_END = 40
 class _Cut(NamedTuple):
     """One way to shorten all names, and what it costs."""
 
-    labels: dict[str, str]
+    labels: dict[Any, str]
     cost: tuple[int, int, int]
     """Names that need a number, names that are shortened, and columns of the ends left out."""
     prefix: str
     suffix: str
 
 
-def labels(names: Iterable[str], width: int, mark: str = "…") -> dict[str, str]:
+def labels(names: Iterable[Any], width: int, mark: str = "…") -> dict[Any, str]:
     """A label of at most `width` columns for each name; no two labels look the same.
 
     A name that fits is its own label, made printable. Otherwise labels leave out words that all
@@ -57,13 +57,14 @@ def labels(names: Iterable[str], width: int, mark: str = "…") -> dict[str, str
     different alphabets that look alike count as different.
     """
     distinct = tuple(dict.fromkeys(names))
-    found = _best_cut(distinct, width, mark).labels
+    found = _best_cut(distinct, tuple(map(type, distinct)), width, mark).labels
     return {name: found[name] for name in distinct}
 
 
-def left_out_of_labels(names: Iterable[str], width: int) -> str:
+def left_out_of_labels(names: Iterable[Any], width: int) -> str:
     """A sentence that names the words which all labels leave out; empty if there are none."""
-    cut = _best_cut(tuple(dict.fromkeys(names)), width, "…")
+    distinct = tuple(dict.fromkeys(names))
+    cut = _best_cut(distinct, tuple(map(type, distinct)), width, "…")
     ends = [
         f"{verb} with \u201c{shortened(text, LONGEST_END)}\u201d"
         for verb, text in (("begins", cut.prefix), ("ends", cut.suffix))
@@ -103,7 +104,7 @@ def _columns_of(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _text_of(name: str) -> str:
+def _text_of(name: Any) -> str:
     """A name on one line, without spaces around the signs that join the members of a set."""
     text = re.sub(r" *([+|]) *", r"\1", printable(name)).strip()
     return text if look(text) else BLANK
@@ -170,9 +171,13 @@ def _n_shared(texts: Sequence[Clusters]) -> int:
 
 
 @lru_cache(maxsize=64)
-def _best_cut(names: tuple[str, ...], width: int, mark: str) -> _Cut:
-    """The cheapest of the ways to shorten: with the shared ends of all names or without them."""
-    texts = {name: _clusters(_text_of(name)) for name in sorted(names)}
+def _best_cut(names: tuple[Any, ...], types: tuple[type, ...], width: int, mark: str) -> _Cut:
+    """The cheapest of the ways to shorten: with the shared ends of all names or without them.
+
+    The types are part of the key of the cache, which takes 1 and True for the same name.
+    """
+    kinds = {name: (str(name), kind.__name__) for name, kind in zip(names, types, strict=True)}
+    texts = {name: _clusters(_text_of(name)) for name in sorted(names, key=kinds.__getitem__)}
     cuts = [_cut(texts, 0, 0, width, mark)]
     if cuts[0].cost > (0, 0, 0) and len(texts) > 1:
         first = _words_shared(list(texts.values()))

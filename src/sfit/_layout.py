@@ -103,47 +103,63 @@ def fact_lines(facts: Iterable[tuple[str, str]], width: int) -> list[str]:
 
 def laid_out(names: Sequence[Names], fields: Sequence[Field], width: int) -> Laid:
     """A table that fits: it drops columns, then shortens names, and never cuts a number."""
-    whole = [_whole_width(one) for one in names]
+    whole = [_longest(one, cells) for one, cells in zip(names, _labelled(names), strict=True)]
     least = [min(size, _short_width(one)) for one, size in zip(names, whole, strict=True)]
+    kept = _kept(fields, least, width)
+    sizes = _field_widths(kept, least, width)
+    shares = _shared(whole, least, width - _total(sizes) - len(GAP))
+    columns_of_names = [
+        _Column(one.head, cells, max(_longest_line(cells), min(columns(one.head), share)), True)
+        for one, cells, share in zip(names, _name_cells(names, shares), shares, strict=True)
+    ]
+    others = [
+        _Column(field.head, [[cell] for cell in field.cells], size, field.left)
+        for field, size in zip(kept, sizes, strict=True)
+    ]
+    table = [*columns_of_names, *others]
+    heads = [wrapped(column.head, column.width) for column in table]
+    height = max(map(len, heads))
+    bottom = [[""] * (height - len(lines)) + lines for lines in heads]
+    rows = zip(*(column.cells for column in table), strict=True)
+    return Laid(_aligned(bottom, table), [_aligned(row, table) for row in rows])
+
+
+class _Column(NamedTuple):
+    head: str
+    cells: Sequence[Sequence[str]]
+    """The lines of each cell."""
+    width: int
+    left: bool
+
+
+def _kept(fields: Sequence[Field], least: Sequence[int], width: int) -> list[Field]:
+    """The columns that fit beside names of the least widths."""
     kept = list(fields)
     for rank in sorted({field.drop for field in fields} - {0}):
         if _total([*least, *map(_narrow, kept)]) <= width:
             break
         kept = [field for field in kept if field.drop != rank]
-    heads = [max(_narrow(field), columns(field.head)) for field in kept]
-    if _total([*least, *heads]) > width:
-        heads = list(map(_narrow, kept))
-    sizes = _shared(whole, least, width - _total(heads) - len(GAP))
-    cells = [_name_cells(one, size) for one, size in zip(names, sizes, strict=True)]
-    sizes = [
-        max([columns(line) for cell in column for line in cell] + [min(columns(one.head), size)])
-        for one, column, size in zip(names, cells, sizes, strict=True)
-    ]
-    headings = [
-        *(wrapped(one.head, size) for one, size in zip(names, sizes, strict=True)),
-        *(wrapped(field.head, size) for field, size in zip(kept, heads, strict=True)),
-    ]
-    height, left = max(map(len, headings)), [*(True for _ in names), *(f.left for f in kept)]
-    bottom = [[""] * (height - len(lines)) + lines for lines in headings]
-    rows = [
-        [*(column[place] for column in cells), *([field.cells[place]] for field in kept)]
-        for place in range(len(names[0].terms))
-    ]
-    return Laid(_aligned(bottom, [*sizes, *heads], left), [
-        _aligned(row, [*sizes, *heads], left) for row in rows
-    ])  # fmt: skip
+    return kept
 
 
-def _aligned(
-    cells: Sequence[Sequence[str]], sizes: Sequence[int], left: Sequence[bool]
-) -> list[str]:
+def _field_widths(fields: Sequence[Field], least: Sequence[int], width: int) -> list[int]:
+    """The widths of columns: their heads take several lines only if they must."""
+    sizes = [max(_narrow(field), columns(field.head)) for field in fields]
+    return sizes if _total([*least, *sizes]) <= width else list(map(_narrow, fields))
+
+
+def _longest_line(cells: Sequence[Sequence[str]]) -> int:
+    return max((columns(line) for lines in cells for line in lines), default=0)
+
+
+def _aligned(cells: Sequence[Sequence[str]], table: Sequence[_Column]) -> list[str]:
     """The lines of one row."""
     return [
         GAP.join(
-            padded(cell[line] if line < len(cell) else "", size, to_left)
-            for cell, size, to_left in zip(cells, sizes, left, strict=True)
+            padded(lines[place] if place < len(lines) else "", column.width, column.left)
+            for lines, column in zip(cells, table, strict=True)
         ).rstrip()
-        for line in range(max(map(len, cells)))
+        for place in range(max(map(len, cells)))
     ]
 
 
@@ -156,9 +172,9 @@ def _narrow(field: Field) -> int:
     return max(columns(text) for text in (*field.cells, *field.head.split(" ")))
 
 
-def _whole_width(one: Names) -> int:
-    """The width that shows the head, and every name in full."""
-    return max(columns(text) for text in (one.head, *_cells_within(one, None)))
+def _longest(one: Names, cells: Sequence[str]) -> int:
+    """The width that shows the head of a column of names, and these cells."""
+    return max(columns(text) for text in (one.head, *cells))
 
 
 def _short_width(one: Names) -> int:
@@ -181,25 +197,29 @@ def _shared(whole: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     return sizes
 
 
-def _cells_within(one: Names, width: int | None) -> list[str]:
-    """The cells of a column if a name has this many columns; None: as many as it needs."""
-    short = labels((name for term in one.terms for name in term), width or sys.maxsize)
-    return [set_label(term, short) for term in one.terms]
+def _labelled(names: Sequence[Names], width: int = sys.maxsize) -> list[list[str]]:
+    """The cells of columns of names, if a name has this width: a name has one label in a table."""
+    short = labels((name for one in names for term in one.terms for name in term), width)
+    return [[set_label(term, short) for term in one.terms] for one in names]
 
 
-def _name_cells(one: Names, size: int) -> list[list[str]]:
-    """The lines of each cell of a column of names: labels as long as the width allows."""
-    cells = _cells_within(one, None)
-    if max(map(columns, cells), default=0) > size:
-        low, high = FEWEST, max(size, FEWEST)
+def _name_cells(names: Sequence[Names], sizes: Sequence[int]) -> list[list[list[str]]]:
+    """The lines of each cell of columns of names: labels as long as the widths allow."""
+
+    def fit(cells: list[list[str]]) -> bool:
+        pairs = zip(cells, sizes, strict=True)
+        return all(columns(cell) <= size for column, size in pairs for cell in column)
+
+    found = _labelled(names)
+    if not fit(found):
+        low, high = FEWEST, max(*sizes, FEWEST)
         while low < high:
-            fits = (low + high + 1) // 2
-            if max(map(columns, _cells_within(one, fits))) <= size:
-                low = fits
-            else:
-                high = fits - 1
-        cells = _cells_within(one, low)
-    return [_members(cell, size) for cell in cells]
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if fit(_labelled(names, middle)) else (low, middle - 1)
+        found = _labelled(names, low)
+    return [
+        [_members(cell, size) for cell in column] for column, size in zip(found, sizes, strict=True)
+    ]
 
 
 def _members(cell: str, size: int) -> list[str]:

@@ -53,7 +53,7 @@ def loco_significance(
     y_test: Any,
     *,
     features: Sequence[Any] | None = None,
-    loss: str | Callable[[Any, Any], Any] = "auto",
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
     correction: str | None = None,
     test: Literal["sign"] | SignTest = "sign",
@@ -131,6 +131,7 @@ def loco_significance(
             "features must name at least two: without its only feature a model cannot be fitted; "
             f"got {list(owners)!r}."
         )
+    loss = request.loss
     full = prepare(fit(estimator, train, target), **test_rows.whole(), loss=loss, groups=groups)
     statistic = request.test.at(request.alpha)
     caveats = statistic.too_few(len(full.rows))
@@ -168,7 +169,7 @@ def compare_refits(
         answers[feature] = contrast, evidence
         bar.update()
 
-    identity = {"the features": members}
+    identity = {"the features": members, "decision values": full.view.scores}
     bar = progress_bar(total=len(members), desc="LOCO", enabled=request.progress)
     opened_file = opened(
         request.checkpoint, request.checkpoint_key, identity, job.fingerprint, job.data

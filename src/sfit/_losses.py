@@ -1,96 +1,22 @@
-"""Losses: one number per row. To add one, write its function and add it to `LOSSES`.
+"""Losses by name, and their checks. The formulas are in `_row_losses.py`.
 
-Regression losses take y and predictions of shape (m,) or (m, outputs); outputs are averaged.
-Classification losses take class indices and probabilities of shape (m, classes).
+To add a loss, write its formula and add it to `LOSSES`, or to `FAMILIES` if it has a parameter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 
+from sfit import _row_losses as formulas
 from sfit._array import Array
 from sfit.exceptions import ArgumentError, DataError
 from sfit.rows import plain_array
-
-
-def absolute_error(y: Array, prediction: Array) -> Array:
-    """Absolute error, section 2.1's choice for regression."""
-    gap = _gap(y, prediction)
-    np.abs(gap, out=gap)
-    return _mean_over_outputs(gap)
-
-
-def squared_error(y: Array, prediction: Array) -> Array:
-    """Squared error."""
-    gap = _gap(y, prediction)
-    np.square(gap, out=gap)
-    return _mean_over_outputs(gap)
-
-
-def poisson(y: Array, prediction: Array) -> Array:
-    """Poisson deviance; unlike the negative log-likelihood, it is never negative."""
-    y, prediction = np.asarray(y, dtype=np.float64), np.asarray(prediction, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        deviance = 2 * (xlogy(y, y / prediction) - y + prediction)
-    # Near its minimum of 0, rounding can make the deviance negative.
-    return _mean_over_outputs(np.where(prediction > 0, np.maximum(deviance, 0.0), np.nan))
-
-
-def log_loss(y: Array, prediction: Array) -> Array:
-    """Cross entropy with clipped probabilities, section 2.1's choice for classification."""
-    chosen = prediction[np.arange(len(y)), y]
-    # Clip at the model's precision, then compute in doubles: the last bit of a single-precision
-    # logarithm may depend on the position of the number in its array.
-    clipped = np.clip(chosen, np.finfo(chosen.dtype).eps, 1.0)
-    return -np.log(np.asarray(clipped, dtype=np.float64))
-
-
-def brier(y: Array, prediction: Array) -> Array:
-    """Squared distance to the one-hot observed class; for two classes, of the second only."""
-    if prediction.shape[1] == 2:
-        return np.square(prediction[:, 1] - y)
-    miss = np.array(prediction, dtype=np.float64)
-    miss[np.arange(len(y)), y] -= 1.0
-    return _sum(np.square(miss))
-
-
-def zero_one(y: Array, prediction: Array) -> Array:
-    """1 if the most probable class is not the observed one, else 0."""
-    return np.asarray(prediction.argmax(axis=1) != y, dtype=np.float64)
-
-
-def _gap(y: Array, prediction: Array) -> Array:
-    """The target minus its prediction, in doubles.
-
-    Two single-precision predictions may differ by less than the rounding error of a large y in
-    single precision; their losses must still differ.
-    """
-    return np.subtract(y, prediction, dtype=np.float64)
-
-
-def _mean_over_outputs(losses: Array) -> Array:
-    return losses if losses.ndim == 1 else _sum(losses) / losses.shape[1]
-
-
-def _sum(columns: Array) -> Array:
-    """Sums by row that do not depend on the order of the columns (Neumaier's summation).
-
-    Predictions that are permutations of each other must have the same loss: a difference in the
-    last bit would count as an improvement at beta = 0.
-    """
-    total, lost = np.asarray(columns[:, 0], dtype=np.float64), np.zeros(len(columns))
-    for column in columns.T[1:]:
-        added = total + column
-        larger, smaller = np.maximum(total, column), np.minimum(total, column)
-        lost += (larger - added) + smaller
-        total = added
-    return total + lost
 
 
 @dataclass(frozen=True)
@@ -100,8 +26,19 @@ class Loss:
     name: str
     task: str | None
     per_row: Callable[[Array, Array], Array]
-    of_counts: bool = False
-    """Whether the loss requires y >= 0."""
+    parameters: tuple[float, ...] = ()
+    target: Literal["any", "nonnegative", "positive"] = "any"
+    """Which outcomes the loss accepts."""
+    positive: bool = False
+    """Whether the loss needs positive predictions."""
+    output: Literal["target", "distribution", "scores"] = "target"
+    """What a prediction holds: the target or probabilities; numbers that stand for a distribution
+    of the target; or scores of the classes."""
+
+    @property
+    def family(self) -> str:
+        """The name without parameters."""
+        return self.name.partition(":")[0]
 
     def __call__(
         self, y: Array, prediction: Array, number: Callable[[int], int], signed: bool
@@ -134,7 +71,10 @@ class Loss:
         least, largest = losses.min(initial=0.0), losses.max(initial=0.0)
         # NaN propagates to both the minimum and the maximum.
         if not (np.isfinite(least) and np.isfinite(largest)):
-            raise DataError(self._complaint("not finite", ~np.isfinite(losses), losses, number))
+            raise DataError(
+                self._complaint("not finite", ~np.isfinite(losses), losses, number)
+                + self._remedy(prediction)
+            )
         if not signed and least < 0:
             raise DataError(
                 self._complaint("below zero", losses < 0, losses, number)
@@ -152,37 +92,118 @@ class Loss:
             f"{number(first)}, where it is {float(losses[first])!r}."
         )
 
+    def _remedy(self, prediction: Array) -> str:
+        if not self.positive or (prediction > 0).all():
+            return ""
+        return (
+            f" It needs positive predictions, but the smallest is {float(prediction.min())!r}: use "
+            "a model with a log link, or 'absolute_error' or 'squared_error'."
+        )
+
 
 LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (
-        Loss("absolute_error", "regression", absolute_error),
-        Loss("squared_error", "regression", squared_error),
-        Loss("poisson", "regression", poisson, of_counts=True),
-        Loss("log_loss", "classification", log_loss),
-        Loss("brier", "classification", brier),
-        Loss("zero_one", "classification", zero_one),
+        Loss("absolute_error", "regression", formulas.absolute_error),
+        Loss("squared_error", "regression", formulas.squared_error),
+        Loss("poisson", "regression", formulas.poisson, target="nonnegative", positive=True),
+        Loss("gamma", "regression", formulas.gamma, target="positive", positive=True),
+        Loss("crps", "regression", formulas.crps, output="distribution"),
+        Loss("log_loss", "classification", formulas.log_loss),
+        Loss("brier", "classification", formulas.brier),
+        Loss("zero_one", "classification", formulas.zero_one),
+        Loss("hinge", "classification", formulas.hinge, output="scores"),
     )
 }
+"""Losses without parameters."""
 
 DEFAULTS = {"regression": "absolute_error", "classification": "log_loss"}
 
 
-def check_loss(loss: Any) -> None:
-    """Refuse a loss that is neither a known name nor a callable."""
-    if not (callable(loss) or (isinstance(loss, str) and (loss == "auto" or loss in LOSSES))):
-        allowed = ", ".join(map(repr, ("auto", *LOSSES)))
+class Family(NamedTuple):
+    """Losses that differ in a parameter."""
+
+    parameter: str
+    """What the parameter is, and its range."""
+    example: str
+    accepts: Callable[[Sequence[float]], bool]
+    formula: Callable[..., Array]
+    options: Mapping[str, Any] = {}
+
+
+def _one(least: float, most: float) -> Callable[[Sequence[float]], bool]:
+    return lambda values: len(values) == 1 and least < values[0] < most
+
+
+def _are_levels(values: Sequence[float]) -> bool:
+    increasing = list(values) == sorted(set(values))
+    return increasing and len(values) > 0 and values[0] > 0 and values[-1] < 1
+
+
+FAMILIES: dict[str, Family] = {
+    "pinball": Family("a quantile between 0 and 1", "0.9", _one(0, 1), formulas.pinball),
+    "huber": Family(
+        "the error, in units of y, from which on it is linear: a positive number",
+        "1.35",
+        _one(0, np.inf),
+        formulas.huber,
+    ),
+    "tweedie": Family(
+        "a power between 1 ('poisson') and 2 ('gamma')",
+        "1.5",
+        _one(1, 2),
+        formulas.tweedie,
+        {"target": "nonnegative", "positive": True},
+    ),
+    "crps": Family(
+        "the levels of the predicted quantiles, increasing between 0 and 1",
+        "0.1,0.5,0.9",
+        _are_levels,
+        formulas.crps_of_quantiles,
+        {"output": "distribution"},
+    ),
+}
+"""Losses with a parameter, all for regression. `"crps"` alone is the score of an ensemble."""
+
+
+def check_loss(loss: Any) -> Any:
+    """The loss as a name or a callable; refuse anything else."""
+    if callable(loss) or (isinstance(loss, str) and loss == "auto"):
+        return loss
+    return named_loss(loss).name
+
+
+def named_loss(loss: Any) -> Loss:
+    """The loss of a name such as "poisson" or "pinball:0.9", or of {"pinball": 0.9}."""
+    family, given = _split(loss)
+    if given is None and family in LOSSES:
+        return LOSSES[family]
+    if family not in FAMILIES:
+        names = [*LOSSES, *(f"{name}:{one.example}" for name, one in FAMILIES.items())]
+        allowed = ", ".join(map(repr, ("auto", *names)))
         raise ArgumentError(
             f"loss must be one of {allowed}, or a callable (y, prediction) -> one loss per row; "
             f"got {loss!r}."
         )
+    about = FAMILIES[family]
+    values = _numbers(given)
+    if values is None or not about.accepts(values):
+        example = f"[{about.example}]" if "," in about.example else about.example
+        raise ArgumentError(
+            f"loss {family!r} needs a parameter, {about.parameter}: loss='{family}:{about.example}'"
+            f" or loss={{'{family}': {example}}}; got {loss!r}."
+        )
+    # The shortest text of each number: two spellings of one loss have one name.
+    text = ",".join(repr(value).removesuffix(".0") for value in values)
+    formula = partial(about.formula, values[0] if len(values) == 1 else np.array(values))
+    return Loss(f"{family}:{text}", "regression", formula, values, **about.options)
 
 
-def choose_loss(loss: str | Callable[[Array, Array], Array], task: str) -> Loss:
+def choose_loss(loss: Any, task: str) -> Loss:
     """Turn the user's `loss` into a `Loss` that fits the model's task."""
     if callable(loss):
         return Loss(getattr(loss, "__name__", type(loss).__name__), None, loss)
-    chosen = LOSSES[DEFAULTS[task] if loss == "auto" else loss]
+    chosen = named_loss(DEFAULTS[task] if isinstance(loss, str) and loss == "auto" else loss)
     if chosen.task != task:
         fitting = ", ".join(repr(name) for name, other in LOSSES.items() if other.task == task)
         raise ArgumentError(
@@ -190,3 +211,23 @@ def choose_loss(loss: str | Callable[[Array, Array], Array], task: str) -> Loss:
             "declare the model's task with sfit.models.function_model(f, task=...)."
         )
     return chosen
+
+
+def _split(loss: Any) -> tuple[Any, Any]:
+    """The name of a loss, and its parameter; None if it has none."""
+    if isinstance(loss, Mapping) and len(loss) == 1:
+        [(name, given)] = loss.items()
+        return (name if isinstance(name, str) else None), () if given is None else given
+    if not isinstance(loss, str):
+        return None, None
+    name, colon, text = loss.partition(":")
+    return name, text.split(",") if colon else None
+
+
+def _numbers(given: Any) -> tuple[float, ...] | None:
+    """The parameter as numbers; None if it is something else."""
+    several = given if isinstance(given, Sequence | np.ndarray) and np.ndim(given) else [given]
+    try:
+        return tuple(float(value) for value in several)
+    except (TypeError, ValueError):
+        return None

@@ -228,7 +228,8 @@ class PermutationStatistic:
     @cached_property
     def statistic(self) -> str:
         """The statistic that fits the loss and the output: "auto" or "loss"."""
-        plain = self.loss.task is not None and (self.n_classes or self.n_outputs == 1)
+        one = self.n_classes or self.n_outputs == 1
+        plain = self.loss.task is not None and self.loss.output == "target" and one
         return self.test.statistic if plain else "loss"
 
     def size(self, question: Question) -> int:

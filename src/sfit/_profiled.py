@@ -13,7 +13,8 @@ from sfit._arguments import as_seed, check_level
 from sfit._array import Array
 from sfit._differences import Ask, Evaluation
 from sfit._features import positions_of
-from sfit._profile import FeatureProfile, Outputs, Rows, Values, categories, numbers, profile_of
+from sfit._profile import FeatureProfile
+from sfit._profile_parts import Outputs, Rows, Values, categories, numbers, profile_of
 from sfit._row_deltas import alone, asks_of, column_labels, losses_by_row
 from sfit._warn import warn_user
 from sfit.restrict import Computed, Restricted

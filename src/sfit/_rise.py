@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from sfit._array import Array
-from sfit._bilinear import PRODUCTS
+from sfit._bilinear import Products, products_of
 from sfit._losses import Loss
 from sfit.exceptions import DataError
 
@@ -181,24 +181,30 @@ def cross_losses(
     """Row and column means of the matrix L without its diagonal; columns over the rows `of`."""
     if is_sampled(loss, 1 if y.ndim == 1 else y.shape[1]):
         return _sampled(loss, y, g, rng, of)
-    if loss.name in PRODUCTS:
-        return _of_products(loss, y, g, of)
+    products = products_of(loss)
+    if products is not None:
+        return _of_products(loss, products, y, g, of)
+    if loss.family == "pinball":
+        return _of_pinball(loss.parameters[0], y, g)
     return _of_absolute_error(y, g)
 
 
 def is_sampled(loss: Loss, n_outputs: int) -> bool:
     """Whether the rise of this loss is estimated from random shifts."""
-    closed = loss.name in PRODUCTS or (loss.name == "absolute_error" and n_outputs == 1)
+    by_sorting = loss.name == "absolute_error" or loss.family == "pinball"
+    closed = products_of(loss) is not None or (by_sorting and n_outputs == 1)
     return loss.task is None or not closed
 
 
-def _of_products(loss: Loss, y: Array, g: Array, of: Array | None) -> CrossLosses:
+def _of_products(
+    loss: Loss, products: Products, y: Array, g: Array, of: Array | None
+) -> CrossLosses:
     n, d = len(y), 1 if g.ndim == 1 else g.shape[1]
     if loss.name == "squared_error":
         # A common shift leaves the loss unchanged and saves digits where y is far from zero.
         centre = y.mean(axis=0)
         y, g = y - centre, g - centre
-    (a, u), (b, v) = PRODUCTS[loss.name].outcome(y, d), PRODUCTS[loss.name].prediction(g)
+    (a, u), (b, v) = products.outcome(y, d), products.prediction(g)
     own = a + b - np.einsum("ij,ij->i", u, v)
     of_outcome = (n * (a + b.mean() - u @ v.mean(axis=0)) - own) / (n - 1)
     if of is None:
@@ -222,6 +228,16 @@ def _of_absolute_error(y: Array, g: Array) -> CrossLosses:
     of_outcome[of_y] = _distances(y[of_y], g[of_g])
     of_prediction[of_g] = _distances(g[of_g], y[of_y])
     return CrossLosses(own, (of_outcome - own) / (n - 1), (of_prediction - own) / (n - 1))
+
+
+def _of_pinball(quantile: float, y: Array, g: Array) -> CrossLosses:
+    """Half the absolute error, plus a multiple of y - g that tilts it."""
+    n, centre = len(y), np.median(y)
+    y, g = np.asarray(y - centre, dtype=np.float64), np.asarray(g - centre, dtype=np.float64)
+    halves = (0.5 * part for part in _of_absolute_error(y, g))
+    mean_y, mean_g = ((n * values.mean() - values) / (n - 1) for values in (y, g))
+    tilts = ((quantile - 0.5) * gap for gap in (y - g, y - mean_g, mean_y - g))
+    return CrossLosses(*(half + tilt for half, tilt in zip(halves, tilts, strict=True)))
 
 
 def _distances(points: Array, values: Array) -> Array:

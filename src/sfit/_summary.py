@@ -21,6 +21,8 @@ MOST_ROWS = 40
 """Sets per order that a summary lists; it counts the others."""
 MOST_NAMES = 4
 """Features of a base that are named; of a longer base, their number is given."""
+LONGEST_OVER = 12
+"""Columns of a name in the column `over`."""
 
 SETS = {1: "each feature", 2: "pairs"}
 CORRECTED = "(c)"
@@ -138,23 +140,29 @@ def families(result: SFITResult, longest: int | None = None) -> list[Family]:
 
 def _family(tests: list[AnySetTest], longest: int | None) -> Family:
     names = [name for test in tests for name in test.base]
-    short = labels(names, longest or sys.maxsize)
-    over = [_over(test, short) for test in tests]
-    same = len(set(over)) == 1
+    over = [_over(test, labels(names, longest or sys.maxsize)) for test in tests]
+    if len(set(over)) == 1:
+        return Family(_heading(tests, over[0]), tests[:MOST_ROWS], [])
+    # Beside each set there is less space than in a heading.
+    short = labels(names, LONGEST_OVER if longest else sys.maxsize)
+    listed_sets = tests[:MOST_ROWS]
+    return Family(
+        _heading(tests, None), listed_sets, [_over(test, short) or "-" for test in listed_sets]
+    )
+
+
+def _heading(tests: Sequence[AnySetTest], over: str | None) -> str:
+    """An order and its counts; `over`: what all its sets are compared with, None if it differs."""
     order, n_found = tests[0].order, sum(test.significant for test in tests)
     sets = SETS.get(order, f"sets of {order}")
-    if same and over[0]:
-        sets += f", over {over[0]}"
-    elif order == 1 and same:
+    if over:
+        sets += f", over {over}"
+    elif over == "" and order == 1:
         sets += " alone"
     counts = f"{len(tests):,} tested, {n_found or 'none'} significant"
     if (more := len(tests) - MOST_ROWS) > 0:
         counts += f"; {more:,} not listed here: see .table"
-    return Family(
-        f"Order {order}: {sets} ({counts})",
-        tests[:MOST_ROWS],
-        [] if same else [text or "-" for text in over[:MOST_ROWS]],
-    )
+    return f"Order {order}: {sets} ({counts})"
 
 
 def _over(test: AnySetTest, short: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from sfit._array import Array
-from sfit._bilinear import PRODUCTS, columns, indicators, log_probabilities
+from sfit._bilinear import Products, columns, indicators, log_probabilities, products_of
 from sfit._effects import EffectTally
 from sfit._losses import Loss
 from sfit._permutations import TERMS_TOGETHER, ProductSums, Rematchings
@@ -107,9 +107,9 @@ class TilePart:
     def outcome_scores(self) -> list[Array]:
         """The outcome scores of each component."""
         y = self.y
-        if self.statistic == "loss":
+        if self.loss_products is not None:
             n_columns = self.n_classes or self.n_outputs
-            _, u = PRODUCTS[self.loss.name].outcome(y, n_columns)
+            _, u = self.loss_products.outcome(y, n_columns)
             if self.of_class is None:
                 return [u]
             # Summed over a class, b(g) depends on the re-matching: it counts as one more product.
@@ -126,8 +126,8 @@ class TilePart:
 
     def prediction_scores(self, g: Array) -> list[Array]:
         """The prediction scores of each component."""
-        if self.statistic == "loss":
-            b, v = PRODUCTS[self.loss.name].prediction(g)
+        if self.loss_products is not None:
+            b, v = self.loss_products.prediction(g)
             return [v if self.of_class is None else np.concatenate([v, b[:, None]], axis=1)]
         if not self.n_classes:
             return [columns(g)] * 2
@@ -166,7 +166,7 @@ class TilePart:
             return tally._replace(rise=rise_sums(self.of_constants[key])), None
         log_group = min(self._log_outcomes, self.rematchings.log_distinct(g))
         tally = tally._replace(rise=rise_sums(self.rise(g)), log_group=log_group)
-        if self.statistic == "loss" and not self.is_product:
+        if self.statistic == "loss" and self.loss_products is None:
             sums = self.loss_sums(g)
             variance = np.square(sums).mean()
             # A square that vanishes though the sums differ must not pass for "no spread".
@@ -181,10 +181,10 @@ class TilePart:
         """Logarithm of the number of distinct re-matchings of the outcomes."""
         return self.rematchings.log_distinct(self.y if self.of_class is None else self.of_class)
 
-    @property
-    def is_product(self) -> bool:
-        """Whether the loss is a sum of products."""
-        return self.loss.task is not None and self.loss.name in PRODUCTS
+    @cached_property
+    def loss_products(self) -> Products | None:
+        """The loss as products; None if it is none, or if the statistic is not the loss."""
+        return products_of(self.loss) if self.statistic == "loss" else None
 
     def rise(self, g: Array) -> Rise:
         """The rise of the rows of the part."""

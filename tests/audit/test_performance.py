@@ -10,7 +10,8 @@ from scipy.special import expit, softmax
 from scipy.stats import norm, t
 from sklearn import metrics
 
-from sfit._audit._performance import GROUPS, performance
+from sfit._audit._jackknife import GROUPS
+from sfit._audit._performance import performance
 
 
 def two_classes(n, seed=0, slope=1.5, intercept=0.0):
@@ -255,6 +256,7 @@ def test_intervals_of_a_regression_cover_the_true_value():
         check_coverage(covered, name)
 
 
+@pytest.mark.long
 def test_intervals_of_clusters_cover_the_true_value():
     """40 clusters of 10 rows with a common effect; intervals that ignore them cover less."""
     covered = {"clusters": 0, "rows": 0}

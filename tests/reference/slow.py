@@ -150,6 +150,38 @@ def _poisson_deviance(y: float, mu: float) -> float:
     return max(0.0, 2 * (y_log - y + mu))  # rounding alone can make it negative
 
 
+def _with_parameter(name: str) -> Callable[[float, float], float] | None:
+    """Losses whose name has a parameter, as in "pinball:0.75"; None for any other name."""
+    family, _, text = name.partition(":")
+    if family == "pinball":
+        q = float(text)
+        return lambda t, mu: max(q * (t - mu), (1 - q) * (mu - t))
+    if family == "huber":
+        d = float(text)
+        return lambda t, mu: (
+            0.5 * (t - mu) * (t - mu) if abs(t - mu) <= d else d * (abs(t - mu) - 0.5 * d)
+        )
+    if family == "tweedie":
+        p = float(text)
+        return lambda t, mu: max(
+            0.0,
+            2
+            * (
+                t ** (2 - p) / ((1 - p) * (2 - p))
+                - t * mu ** (1 - p) / (1 - p)
+                + mu ** (2 - p) / (2 - p)
+            ),
+        )
+    return None
+
+
+def _crps(t: float, members: Sequence[float]) -> float:
+    """E|X - t| - E|X - X'| / 2, with all pairs of members."""
+    k = len(members)
+    apart = math.fsum(abs(a - b) for a in members for b in members) / (2 * k * k)
+    return math.fsum(abs(a - t) for a in members) / k - apart
+
+
 def losses(name: str | Callable[[Any, Any], Any], y: Any, prediction: Any) -> list[float]:
     """L(Y_i, mu(X_i)) of section 2.1, row by row.
 
@@ -160,11 +192,17 @@ def losses(name: str | Callable[[Any, Any], Any], y: Any, prediction: Any) -> li
         "absolute_error": lambda t, mu: abs(t - mu),
         "squared_error": lambda t, mu: (t - mu) * (t - mu),
         "poisson": _poisson_deviance,
+        "gamma": lambda t, mu: max(0.0, 2 * (math.log(mu / t) + t / mu - 1)),
     }
     result = []
     if callable(name):
         return [float(loss) for loss in name(np.asarray(y), np.asarray(prediction))]
     rows = _as_rows(prediction)
+    if name == "crps":
+        return [_crps(*target, row) for target, row in zip(_as_rows(y), rows, strict=True)]
+    of_parameter = _with_parameter(name)
+    if of_parameter is not None:
+        of_one_output[name] = of_parameter
     if name in of_one_output:
         for target, row in zip(_as_rows(y), rows, strict=True):
             parts = [of_one_output[name](t, mu) for t, mu in zip(target, row, strict=True)]
@@ -180,6 +218,9 @@ def losses(name: str | Callable[[Any, Any], Any], y: Any, prediction: Any) -> li
             result.append((row[1] - label) ** 2)
         elif name == "brier":
             result.append(math.fsum((q - (c == label)) ** 2 for c, q in enumerate(row)))
+        elif name == "hinge":
+            margin = row[label] - max(s for c, s in enumerate(row) if c != label)
+            result.append(max(0.0, 1 - margin))
         elif name == "zero_one":
             result.append(float(row.index(max(row)) != label))  # index: the first of equals
         else:

@@ -211,7 +211,7 @@ def test_brier_and_zero_one_by_hand():
     assert slow.losses("brier", [2], np.array([[0.5, 0.25, 0.25]])) == [0.25 + 0.0625 + 0.5625]
     assert slow.losses("zero_one", [0, 1, 2], np.array([[0.5, 0.5, 0.0]] * 3)) == [0.0, 1.0, 1.0]
     with pytest.raises(ValueError, match="unknown loss"):
-        slow.losses("hinge", [0], np.array([[0.5, 0.5]]))
+        slow.losses("focal", [0], np.array([[0.5, 0.5]]))
 
 
 # --------------------------------------------------------------------------------------- the contrast

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from sfit._audit._result import Audit
 from sfit._audit._tables import feature_rows
-from sfit._text import number, p_text, printable, share_text
+from sfit._text import number, p_text, percent, printable, share_text
+from sfit._words import words_of
 from sfit.report._blocks import (
     Block,
     Card,
@@ -17,10 +18,16 @@ from sfit.report._blocks import (
     Facts,
     Formula,
     Kind,
+    Picture,
     Section,
     Table,
     Text,
 )
+
+MOST_DRAWN = 12
+"""Features in the pictures of the body."""
+
+MOST_IN_APPENDIX = 40
 
 KINDS: tuple[Kind, ...] = ("name", *("number",) * 7, "name", "verdict")
 """The columns of the table of all features."""
@@ -35,12 +42,25 @@ def appendices(audit: Audit, cards: Sequence[Card]) -> tuple[Section, ...]:
     )
     return (
         *more,
-        Section("All features", "all-features", (_all_features(audit),), appendix=True),
+        Section("All features", "all-features", _every_feature(audit), appendix=True),
         Section("Method", "method", _method(audit), appendix=True),
         Section("Model and data", "facts", _facts(audit), appendix=True),
         Section("Settings and work", "settings", _settings(audit), appendix=True),
         Section("Reproduce", "reproduce", (Code(audit.settings.reproduce),), appendix=True),
     )
+
+
+def _every_feature(audit: Audit) -> tuple[Block, ...]:
+    from sfit.plotting import CoinDisplay, RibbonsDisplay, RiseDisplay
+
+    blocks: list[Block] = [_all_features(audit)]
+    if len(audit.related.tests) > MOST_DRAWN:
+        blocks.append(Picture(RiseDisplay(audit.related, MOST_IN_APPENDIX)))
+        if audit.typical is not None:
+            blocks.append(Picture(CoinDisplay(audit.typical, MOST_IN_APPENDIX)))
+    if audit.profiles:
+        blocks.append(Picture(RibbonsDisplay(audit.profiles)))
+    return tuple(blocks)
 
 
 def _all_features(audit: Audit) -> Table:
@@ -107,7 +127,19 @@ def _method(audit: Audit) -> tuple[Block, ...]:
             f"{number(settings.alpha)}. Intervals are not adjusted. "
             + _guarantee(related.reference_origin)
         ),
+        Facts(_reading(audit), "Terms"),
     )
+
+
+def _reading(audit: Audit) -> tuple[tuple[str, str], ...]:
+    """The terms of both tests and their meanings."""
+    pairs: dict[str, str] = {}
+    for result in (audit.related, audit.typical):
+        if result is not None:
+            coverage = percent(result.settings.coverage)
+            for name, text in words_of(result).reading([result], coverage):
+                pairs.setdefault(name, printable(text))
+    return tuple(pairs.items())
 
 
 def _guarantee(origin: str) -> str:

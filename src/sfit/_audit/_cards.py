@@ -11,8 +11,11 @@ from sfit._partitioned import PartitionedResult
 from sfit._text import listed, number, p_relation, p_text, percent, printable, share_text
 from sfit.report._blocks import Block, Card, Cell, Facts, Matrix, Picture, Table, Text
 
-CARD_WIDTH = 5.0
+CARD_WIDTH = 3.6
 """Inches of the picture on a card."""
+
+MOST_ROWS = 15
+"""Features that the matrix of groups shows."""
 
 OPPOSITE = {True: "as expected", False: "not as expected", None: "no curve to compare with"}
 
@@ -29,10 +32,10 @@ def _card(audit: Audit, row: FeatureRow) -> Card:
     profile = audit.profile(feature)
     blocks: list[Block] = []
     if profile is not None and profile.values:
-        blocks.append(Picture(ResponseDisplay(profile), CARD_WIDTH))
+        blocks.append(Picture(ResponseDisplay(profile), CARD_WIDTH, captioned=False))
     pairs = [
-        ("Rise of the mean loss", f"{number(test.rise)} ({_interval(test)})"),
-        ("Evidence", f"{p_relation(test.p_adjusted)} after the correction"),
+        ("Rise of loss", f"{number(test.rise)} ({_interval(test)})"),
+        ("Evidence", f"adjusted {p_relation(test.p_adjusted)}"),
         *_typical(row),
         *([("Direction", _direction(audit, feature))] if profile is not None else []),
         *_rows(profile),
@@ -113,7 +116,7 @@ def group_matrix(parts: PartitionedResult, features: list[str]) -> Matrix:
         for name in parts.parts[0][1].feature_names
         if name not in features and any(name in result.selected for _, result in parts.parts)
     ]
-    rows = [*features, *others]
+    rows = [*features, *others][:MOST_ROWS]
     cells = tuple(tuple(number(of_part[name].estimate) for of_part in tests) for name in rows)
     marked = tuple(tuple(bool(of_part[name].significant) for of_part in tests) for name in rows)
     columns = tuple(
@@ -129,8 +132,14 @@ def group_matrix(parts: PartitionedResult, features: list[str]) -> Matrix:
         cells,
         marked,
         "Rise of the mean loss in each group; bold: significant in that group, corrected within "
-        "it. Smaller groups have less power. compare_parts tests whether groups differ.",
+        f"it{_more(len(features) + len(others))}. Smaller groups have less power. compare_parts "
+        "tests whether groups differ.",
     )
+
+
+def _more(n_rows: int) -> str:
+    """How many rows the matrix leaves out."""
+    return f"; {n_rows - MOST_ROWS} weaker features are not shown" if n_rows > MOST_ROWS else ""
 
 
 def interaction_blocks(audit: Audit) -> tuple[Block, ...]:

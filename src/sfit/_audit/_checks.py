@@ -146,16 +146,16 @@ def _independent(losses: Array, n_clusters: int, row_order: bool) -> Check:
         return Check(
             name,
             NO,
-            f"The losses of neighbouring rows have a rank correlation of {number(correlation)}, "
-            f"above the {number(bound)} that chance allows. Either the rows depend on each other "
-            '(pass clusters=... or row_order="time"), or they are sorted (shuffle them).',
+            f"The losses of neighbouring rows have a rank correlation of {correlation:.3f}, above "
+            f"the {bound:.3f} that chance allows. Either the rows depend on each other (pass "
+            'clusters=... or row_order="time"), or they are sorted by something that matters.',
         )
     if math.isnan(correlation):
         found = "The losses do not vary, so they show no sign of dependence."
     else:
         found = (
-            f"The losses of neighbouring rows have a rank correlation of {number(correlation)}, "
-            f"which is within chance (up to {number(bound)})."
+            f"The losses of neighbouring rows have a rank correlation of {correlation:.3f}, which "
+            f"is within chance (up to {bound:.3f})."
         )
     return Check(
         name,

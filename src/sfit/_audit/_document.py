@@ -18,7 +18,6 @@ from sfit._audit._records import Explained
 from sfit._audit._result import Audit
 from sfit._audit._tables import feature_rows
 from sfit._text import listed, number, percent, printable
-from sfit._words import words_of
 from sfit.report._blocks import (
     Block,
     Card,
@@ -39,6 +38,16 @@ from sfit.report._blocks import (
 MOST_CARDS = 12
 """Cards in the body of the page; those of weaker features stand in the appendix."""
 
+MOST_PROXIES = 3
+
+MOST_DRAWN = 12
+"""Features in the pictures of the body; the appendix draws more."""
+
+CARDS_SHOW = (
+    "Curve: the prediction with only this feature revealed; dashed, with every feature hidden. "
+    "Grey: the rows. Below: the mean gain, which is the loss saved, with its asymptotic interval."
+)
+
 ROLES = ("Model owner", "Validator", "Approver")
 
 
@@ -48,12 +57,13 @@ def document_of(audit: Audit) -> Document:
     body = [
         _identity(audit),
         _finding(audit),
+        _risks(audit),
+        Section("Strengths", "strengths", (Items(tuple(strengths(audit))),)),
         _mechanism(audit),
         Section("Features", "features", _feature_blocks(audit, cards)),
         *_groups(audit),
         *_interactions(audit),
-        _risks(audit),
-        Section("Strengths", "strengths", (Items(tuple(strengths(audit))),)),
+        *_protected(audit),
         Section("Limitations", "limitations", (Items(tuple(limitations(audit))),)),
         _assumptions(audit),
         _definitions(audit),
@@ -102,8 +112,7 @@ def _identity(audit: Audit) -> Section:
 
 
 def _finding(audit: Audit) -> Section:
-    first, *others = findings(audit)
-    blocks: list[Block] = [Text(" ".join([first, *others]), "finding")]
+    blocks: list[Block] = [Text(sentence, "finding") for sentence in findings(audit)]
     blocks.append(_performance(audit))
     if audit.caveats:
         blocks.append(Items(tuple(map(_sentence, audit.caveats)), "Caveats"))
@@ -148,17 +157,15 @@ def _performance(audit: Audit) -> Table:
 
 
 def _mechanism(audit: Audit) -> Section:
-    from sfit.plotting import BuildUpDisplay, CoinDisplay, RibbonsDisplay, RiseDisplay
+    from sfit.plotting import BuildUpDisplay, CoinDisplay, RiseDisplay
 
-    blocks: list[Block] = [Picture(RiseDisplay(audit.related))]
+    blocks: list[Block] = [Picture(RiseDisplay(audit.related, MOST_DRAWN))]
     if audit.typical is not None:
-        blocks.append(Picture(CoinDisplay(audit.typical)))
+        blocks.append(Picture(CoinDisplay(audit.typical, MOST_DRAWN)))
     if audit.build_up:
         blocks.append(Picture(BuildUpDisplay(audit.build_up, audit.settings.loss)))
     if audit.explained is not None:
         blocks.append(Text(_build_up_note(audit.explained, audit), "note"))
-    if audit.profiles:
-        blocks.append(Picture(RibbonsDisplay(audit.profiles)))
     return Section("Mechanism", "mechanism", tuple(blocks))
 
 
@@ -177,7 +184,7 @@ def _build_up_note(explained: Explained, audit: Audit) -> str:
 def _feature_blocks(audit: Audit, cards: tuple[Card, ...]) -> tuple[Block, ...]:
     blocks: list[Block] = []
     if cards:
-        blocks.append(Cards(cards[:MOST_CARDS]))
+        blocks += [Text(CARDS_SHOW, "note"), Cards(cards[:MOST_CARDS])]
     if len(cards) > MOST_CARDS:
         blocks.append(Text(f"{len(cards) - MOST_CARDS} more cards stand in the appendix.", "note"))
     others = [row.related for row in feature_rows(audit) if not row.related.significant]
@@ -235,16 +242,19 @@ def _interactions(audit: Audit) -> list[Section]:
 
 def _risks(audit: Audit) -> Section:
     found = risks(audit)
-    blocks: list[Block] = [
-        Items(tuple(found)) if found else Text("The audit found no sign of high risk.")
-    ]
+    nothing = Text("The audit found no sign of high risk.")
+    return Section("Signs of high risk", "risks", (Items(tuple(found)) if found else nothing,))
+
+
+def _protected(audit: Audit) -> list[Section]:
+    blocks: tuple[Block, ...]
     if audit.outcomes:
-        blocks += [_outcomes(audit), _proxies(audit)]
+        blocks = (_outcomes(audit), _proxies(audit))
     elif audit.settings.protected:
-        blocks.append(Text("Protected attributes were not compared: the budget left them out."))
+        blocks = (Text("They were not compared: the budget left them out."),)
     else:
-        blocks.append(Text("No protected attribute was named (protected=).", "note"))
-    return Section("Signs of high risk", "risks", tuple(blocks))
+        blocks = (Text("None was named: pass protected= to compare predictions by group."),)
+    return [Section("Protected attributes", "protected", blocks)]
 
 
 def _outcomes(audit: Audit) -> Table:
@@ -259,7 +269,7 @@ def _outcomes(audit: Audit) -> Table:
         for one in audit.outcomes
     )
     return Table(
-        "Protected attributes: outcomes and predictions",
+        "Outcomes and predictions",
         "outcomes",
         ("Group", "Rows", "Mean outcome", "Mean prediction", f"Mean {audit.settings.loss}"),
         ("name", "number", "number", "number", "number"),
@@ -271,7 +281,7 @@ def _proxies(audit: Audit) -> Table:
     closest = []
     for attribute in audit.settings.protected:
         of_attribute = [one for one in audit.proxies if one.attribute == attribute]
-        closest += of_attribute[:5]
+        closest += of_attribute[:MOST_PROXIES]
     rows = tuple(
         (
             Cell(printable(one.attribute)),
@@ -283,14 +293,14 @@ def _proxies(audit: Audit) -> Table:
         for one in closest
     )
     return Table(
-        "Protected attributes: possible proxies",
+        "Possible proxies",
         "proxies",
         ("Attribute", "Feature", "Association", "Measure", "Verdict"),
         ("name", "name", "number", "name", "verdict"),
         rows,
         tuple(one.significant for one in closest),
         mark="used by the model",
-        notes=("The five features that follow each attribute most closely.",),
+        notes=("The features that follow each attribute most closely.",),
     )
 
 
@@ -300,19 +310,26 @@ def _assumptions(audit: Audit) -> Section:
 
 
 def _definitions(audit: Audit) -> Section:
-    results = [audit.related] if audit.typical is None else [audit.related, audit.typical]
-    pairs: dict[str, str] = {}
-    for result in results:
-        words = words_of(result)
-        for name, text in words.reading([result], percent(result.settings.coverage)):
-            pairs.setdefault(name, printable(text))
     level = number(audit.settings.alpha)
-    pairs["Significant"] = (
-        f"The p-value, adjusted for all features by Benjamini and Yekutieli's method, is below "
-        f"{level}."
-    )
-    pairs["Not attributed"] = (
-        "The part of the model's gain over no features that the features found, revealed together, "
-        "do not account for."
-    )
-    return Section("Definitions", "definitions", (Facts(tuple(pairs.items())),))
+    pairs = [
+        ("Reveal, hide", "The model sees the feature; or it is averaged over background rows."),
+        (
+            "Related to the outcome",
+            "The prediction from the feature alone agrees better with the outcomes than with "
+            "shuffled outcomes (permutation test).",
+        ),
+        (
+            "Improves the typical row",
+            "Revealing the feature lowers the loss of more than half of the rows (sign test).",
+        ),
+        ("Rise", "By how much the mean loss rises if the prediction comes from another row."),
+        (
+            "Significant",
+            f"The p-value, adjusted for all features (Benjamini and Yekutieli), is below {level}.",
+        ),
+        (
+            "Not attributed",
+            "The part of the gain over no features that the features found do not account for.",
+        ),
+    ]
+    return Section("Definitions", "definitions", (Facts(tuple(pairs)),))

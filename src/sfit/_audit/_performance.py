@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.stats import t
 from sklearn.metrics import (
     average_precision_score,
@@ -23,16 +22,11 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from sfit import _losses
+from sfit import _row_losses as row_losses
 from sfit._array import Array
+from sfit._audit._jackknife import deal, standard_error
 from sfit._audit._records import Metric
 from sfit._text import listed
-
-GROUPS = 20
-"""Groups of units that are left out in turn: 19 degrees of freedom."""
-
-UNITS_PER_GROUP = 2
-"""Fewer groups are made if a group would have fewer units than this."""
 
 SHARE = 0.0, 1.0
 NOT_NEGATIVE = 0.0, math.inf
@@ -81,7 +75,11 @@ def performance(
         if predictions.ndim == 2 and y.ndim == 1:
             predictions = predictions[:, 0]
         measures = _of_regression(loss)
-    groups = _groups(len(y), units, seed)
+    groups = deal(len(y), units, seed)
+    if task == "classification":
+        # AUC and average precision sort the rows for every group, which is faster once sorted.
+        order = np.argsort(predictions[:, -1], kind="stable")
+        y, predictions, groups = y[order], predictions[order], groups[order]
     return tuple(_metric(side, one, y, predictions, groups, alpha) for one in measures)
 
 
@@ -107,28 +105,13 @@ def _metric(
     except UndefinedError as error:
         reason = f"There is no interval, because the metric is undefined without some rows: {error}"
         return result(value, math.nan, math.nan, reason)
-    spread = _standard_error(values)
+    spread = standard_error(values)
     if value in measure.range and not spread:
         reason = "There is no interval: every group of rows gives the best or worst possible value."
         return result(value, math.nan, math.nan, reason)
     margin = float(t.isf(alpha / 2, n_groups - 1)) * spread
     low, high = np.clip([value - margin, value + margin], *measure.range).tolist()
     return result(value, low, high)
-
-
-def _standard_error(values: Array) -> float:
-    """The standard error from the values without each of the groups."""
-    n_groups = len(values)
-    return math.sqrt((n_groups - 1) / n_groups * float(np.square(values - values.mean()).sum()))
-
-
-def _groups(n: int, units: Array | None, seed: int) -> Array:
-    """The group of each row: units are dealt at random, in groups of nearly equal size."""
-    of_row = np.arange(n) if units is None else pd.factorize(units, use_na_sentinel=False)[0]
-    n_units = int(of_row.max(initial=-1)) + 1
-    n_groups = min(GROUPS, max(n_units // UNITS_PER_GROUP, 2), max(n_units, 1))
-    dealt = np.random.default_rng(seed).permutation(np.arange(n_units) % n_groups)
-    return np.asarray(dealt[of_row])
 
 
 def _of_classification(
@@ -153,13 +136,13 @@ def _of_classification(
     def log_loss(y: Array, p: Array) -> float:
         if certain:
             raise UndefinedError("Every prediction is 0 or 1: the model gives no probabilities.")
-        return float(_losses.log_loss(y, p).mean())
+        return float(row_losses.log_loss(y, p).mean())
 
     def brier(y: Array, p: Array) -> float:
-        return float(_losses.brier(y, p).mean())
+        return float(row_losses.brier(y, p).mean())
 
     def accuracy(y: Array, p: Array) -> float:
-        return 1 - float(_losses.zero_one(y, p).mean())
+        return 1 - float(row_losses.zero_one(y, p).mean())
 
     area_measure = _Measure("AUC", area, SHARE)
     precision_measure = _Measure("average_precision", precision, SHARE)
@@ -191,7 +174,7 @@ def _of_regression(loss: str | None) -> tuple[_Measure, ...]:
     def deviance(y: Array, p: Array) -> float:
         if (p <= 0).any():
             raise UndefinedError("The Poisson deviance needs predictions above zero.")
-        return float(_losses.poisson(y, p).mean())
+        return float(row_losses.poisson(y, p).mean())
 
     counts = _Measure("poisson_deviance", deviance, NOT_NEGATIVE, higher_is_better=False)
     return (

@@ -37,7 +37,7 @@ def compare_features(
     y: Any,
     *,
     features: Sequence[Any] | None = None,
-    loss: str | Callable[[Any, Any], Any] = "auto",
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
     reference: Any = "mean",
     groups: Mapping[str, Sequence[Any]] | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfit._labels import columns, labels
-from sfit._layout import WIDTH, Field, Line, Names, laid_out, wrapped
+from sfit._layout import WIDTH, Field, Laid, Line, Names, laid_out, wrapped
 from sfit._text import printable
 
 MOST_ROWS = 40
@@ -14,6 +14,7 @@ MOST_ROWS = 40
 
 STAR, LOST = "*", "c"
 """Marks of rows."""
+ROLES = {STAR: "significant", LOST: "lost", "": "dim"}
 
 DISPENSABLE = (
     ("Better rows", "Worse rows", "Better clusters", "Worse clusters"),
@@ -57,32 +58,31 @@ class Grid:
 
 def grid_lines(grid: Grid, width: int = WIDTH) -> list[Line]:
     """A grid as lines of at most `width` columns; a star marks significant rows."""
-    rows = grid.rows[:MOST_ROWS]
-    heads = _heads(grid.head, width)
+    laid = _laid_out(grid, width - len(STAR) - 1)
+    lines = [Line(line, "title") for line in wrapped(printable(grid.title), width)]
+    lines += [Line(f"  {line}", "head") for line in laid.head]
+    for place, (first, *others) in enumerate(laid.rows):
+        sign = mark(grid, place)
+        role = ROLES[sign]
+        lines += [Line(f"{sign or ' '} {first}", role), *(Line(f"  {one}", role) for one in others)]
+    more = len(grid.rows) - len(laid.rows)
+    below = [f"... and {more:,} more rows"] if more else []
+    below += [text for text in (grid.lost_note(), grid.note) if text]
+    return [
+        *lines,
+        *(Line(line, "dim") for text in below for line in wrapped(printable(text), width)),
+    ]
+
+
+def _laid_out(grid: Grid, width: int) -> Laid:
+    rows, heads = grid.rows[:MOST_ROWS], _heads(grid.head, width)
     ranks = {head: rank for rank, heads in enumerate(DISPENSABLE, 1) for head in heads}
     names = [Names(heads[i], [(row[i],) for row in rows]) for i in range(grid.n_names)]
     fields = [
         Field(heads[i], _cells([row[i] for row in rows]), drop=ranks.get(grid.head[i], 0))
         for i in range(grid.n_names, len(heads))
     ]
-    laid = laid_out(names, fields, width - len(STAR) - 1)
-    more = len(grid.rows) - len(rows)
-    below = [
-        *([f"... and {more:,} more rows"] if more else []),
-        *([grid.lost_note()] if any(grid.lost) else []),
-        *([grid.note] if grid.note else []),
-    ]
-    return [
-        *(Line(line, "title") for line in wrapped(printable(grid.title), width)),
-        *(Line(f"  {line}", "head") for line in laid.head),
-        *(
-            Line(f"{' ' if number else mark(grid, place) or ' '} {line}".rstrip(), role)
-            for place, lines in enumerate(laid.rows)
-            for role in [_role(grid, place)]
-            for number, line in enumerate(lines)
-        ),
-        *(Line(line, "dim") for text in below for line in wrapped(printable(text), width)),
-    ]
+    return laid_out(names, fields, width)
 
 
 def mark(grid: Grid, place: int) -> str:
@@ -90,10 +90,6 @@ def mark(grid: Grid, place: int) -> str:
     if grid.marked[place]:
         return STAR
     return LOST if grid.lost and grid.lost[place] else ""
-
-
-def _role(grid: Grid, place: int) -> str:
-    return {STAR: "significant", LOST: "lost"}.get(mark(grid, place), "dim")
 
 
 def _heads(heads: Sequence[str], width: int) -> list[str]:

@@ -37,7 +37,7 @@ def compare_models(
     y: Any,
     *,
     features: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
-    loss: str | Callable[[Any, Any], Any] = "auto",
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
     correction: str | None = "holm",
     reference: Any = "mean",

@@ -84,7 +84,7 @@ def compare_parts(
     by: Any,
     trend: bool = False,
     features: Sequence[Any] | None = None,
-    loss: str | Callable[[Any, Any], Any] = "auto",
+    loss: str | Mapping[str, Any] | Callable[[Any, Any], Any] = "auto",
     alpha: float = 0.05,
     correction: str | None = "holm",
     reference: Any = "mean",

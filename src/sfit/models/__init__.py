@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
 from sfit.exceptions import ModelError
 from sfit.models._function import FunctionView, function_model
-from sfit.models._network import task_of
+from sfit.models._network import needs_scores, task_of
 from sfit.models._torch_model import torch_model
 from sfit.models._view import Dense, ModelView, Trees
 
@@ -57,6 +58,9 @@ def as_view(model: Any, loss: Any = "auto") -> ModelView:
     >>> as_view(lambda rows: rows[:, 0]).task
     'regression'
     """
+    scores = needs_scores(loss)
+    if isinstance(model, FunctionView) and model.task == "classification":
+        return replace(model, scores=scores)
     if isinstance(model, ModelView):
         return model
     if isinstance(model, type):
@@ -75,7 +79,7 @@ def as_view(model: Any, loss: Any = "auto") -> ModelView:
             if view is not None:
                 return view
     if callable(model):
-        return FunctionView(task=task_of(loss) or "regression", function=model)
+        return FunctionView(task=task_of(loss) or "regression", function=model, scores=scores)
     raise ModelError(
         f"model must be a fitted model of a supported library or a callable rows -> predictions; "
         f"got {type(model).__name__}."

@@ -13,7 +13,7 @@ from sfit._arguments import check_choice
 from sfit._array import Array
 from sfit.exceptions import ArgumentError
 from sfit.models._fingerprint import Unseen
-from sfit.models._view import ModelView, Task, by_class
+from sfit.models._view import ModelView, Task, by_class, scores_by_class
 from sfit.rows import plain_array
 
 
@@ -33,11 +33,11 @@ class FunctionView(ModelView):
         return Unseen(f"the code of the function {name}")
 
     def predict(self, Z: Any) -> Array:
-        """Call the function; one probability per row is that of the second of two classes."""
+        """Call the function; one number per row belongs to the second of two classes."""
         prediction = plain_array(self.function(Z))
         if self.task == "regression":
             return prediction
-        return by_class(prediction)
+        return scores_by_class(prediction) if self.scores else by_class(prediction)
 
 
 def function_model(
@@ -51,7 +51,8 @@ def function_model(
     ----------
     f : callable
         ``f(rows)`` returns one prediction per row: numbers of shape (m,) or (m, outputs) for
-        regression; for classification probabilities (m, classes), or (m,) for the second of two.
+        regression; for classification probabilities (m, classes), or (m,) for the second of two;
+        for the hinge loss decision values instead, of the same shapes.
         It receives rows of the same type as `X` of the test: arrays, or frames with column names.
     task : {"regression", "classification"}, default="regression"
         The kind of prediction.

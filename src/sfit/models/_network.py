@@ -15,7 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from sfit._array import Array
-from sfit._losses import LOSSES
+from sfit._losses import named_loss
 from sfit.exceptions import ModelError
 from sfit.models._view import Dense, Task, by_class
 
@@ -28,8 +28,16 @@ Output = Literal["values", "logits", "probabilities"]
 
 def task_of(loss: Any) -> Task | None:
     """The task that a loss belongs to; None for "auto" and for a custom loss."""
-    named = isinstance(loss, str) and loss in LOSSES
-    return LOSSES[loss].task if named else None  # type: ignore[return-value]
+    return None if _is_open(loss) else named_loss(loss).task  # type: ignore[return-value]
+
+
+def needs_scores(loss: Any) -> bool:
+    """Whether a loss needs decision values instead of probabilities."""
+    return not _is_open(loss) and named_loss(loss).output == "scores"
+
+
+def _is_open(loss: Any) -> bool:
+    return callable(loss) or (isinstance(loss, str) and loss == "auto")
 
 
 def in_batches(forward: Callable[[Array], Any], Z: Any, dtype: Any, task: Task) -> Array:

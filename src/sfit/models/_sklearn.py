@@ -21,7 +21,8 @@ from sfit._array import Array
 from sfit.exceptions import ModelError
 from sfit.models import _sklearn_dense, _sklearn_trees
 from sfit.models._fingerprint import Unseen, fingerprint_of
-from sfit.models._view import Dense, ModelView, Trees
+from sfit.models._network import needs_scores
+from sfit.models._view import Dense, ModelView, Trees, scores_by_class
 from sfit.rows import as_table, is_frame, plain_array
 
 SHARED_ROWS = 1_024
@@ -41,10 +42,12 @@ class SklearnView(ModelView):
     @property
     def structure(self) -> Dense | Trees | None:
         """The layers of a linear model or perceptron, or the splits of a tree ensemble."""
+        if self.scores:
+            return _sklearn_dense.scores(self.model) or _sklearn_trees.structure(self.model)
         return _sklearn_dense.structure(self.model) or _sklearn_trees.structure(self.model)
 
     def predict(self, Z: Any) -> Array:
-        """`predict` of a regressor, `predict_proba` of a classifier."""
+        """`predict` of a regressor; `predict_proba` or `decision_function` of a classifier."""
         if self.n_jobs == 1 or not isinstance(Z, np.ndarray) or len(Z) < SHARED_ROWS:
             return self._predict(Z)
         threads = min(effective_n_jobs(self.n_jobs), cpu_count())
@@ -60,6 +63,8 @@ class SklearnView(ModelView):
             Z = pd.DataFrame(Z, columns=list(self.names), copy=False)
         if self.task == "regression":
             return plain_array(self.model.predict(Z))
+        if self.scores:
+            return scores_by_class(plain_array(self.model.decision_function(Z)))
         if self.hard:
             labels = np.asarray(self.model.predict(Z))
             return np.asarray(labels[:, None] == self.classes, dtype=float)
@@ -160,27 +165,7 @@ def view(model: Any, loss: Any) -> ModelView | None:
     names = getattr(model, "feature_names_in_", None)
     names = None if names is None else tuple(map(str, names))
     if is_classifier(model):
-        hard = not hasattr(model, "predict_proba")
-        if hard and not (callable(loss) or loss == "zero_one"):
-            raise ModelError(
-                f"{type(model).__name__} has no predict_proba. Use loss='zero_one', or calibrate "
-                "it first with sklearn.calibration.CalibratedClassifierCV."
-            )
-        if isinstance(model.classes_, list):
-            raise ModelError(
-                f"{type(model).__name__} was fitted on several labels at once: test one of them, "
-                "with sfit.models.function_model(..., task='classification')."
-            )
-        return SklearnView(
-            task="classification",
-            classes=np.asarray(model.classes_),
-            names=names,
-            width=getattr(model, "n_features_in_", None),
-            categorical=_sklearn_trees.categorical(model),
-            model=model,
-            hard=hard,
-            n_jobs=n_jobs,
-        )
+        return _classifier(model, names, loss, n_jobs)
     if is_regressor(model):
         return SklearnView(
             task="regression",
@@ -194,6 +179,48 @@ def view(model: Any, loss: Any) -> ModelView | None:
         f"{type(model).__name__} is neither a regressor nor a classifier: pass a function "
         "rows -> predictions instead, for instance model.transform or model.score_samples."
     )
+
+
+def _classifier(model: Any, names: tuple[str, ...] | None, loss: Any, n_jobs: Any) -> SklearnView:
+    """A classifier by its probabilities, its decision values or its labels."""
+    scores = needs_scores(loss)
+    hard = not hasattr(model, "predict_proba") and not scores
+    if scores:
+        _check_decisions(model)
+    elif hard and not (callable(loss) or loss == "zero_one"):
+        other = " or 'hinge'" if hasattr(model, "decision_function") else ""
+        raise ModelError(
+            f"{type(model).__name__} has no predict_proba. Use loss='zero_one'{other}, or "
+            "calibrate it first with sklearn.calibration.CalibratedClassifierCV."
+        )
+    if isinstance(model.classes_, list):
+        raise ModelError(
+            f"{type(model).__name__} was fitted on several labels at once: test one of them, "
+            "with sfit.models.function_model(..., task='classification')."
+        )
+    return SklearnView(
+        task="classification",
+        classes=np.asarray(model.classes_),
+        names=names,
+        width=getattr(model, "n_features_in_", None),
+        categorical=_sklearn_trees.categorical(model),
+        model=model,
+        hard=hard,
+        scores=scores,
+        n_jobs=n_jobs,
+    )
+
+
+def _check_decisions(model: Any) -> None:
+    """Refuse a classifier without one decision value per class."""
+    name = type(model).__name__
+    if not hasattr(model, "decision_function"):
+        raise ModelError(f"{name} has no decision_function: use loss='log_loss'.")
+    if getattr(model, "decision_function_shape", "ovr") == "ovo" and len(model.classes_) > 2:
+        raise ModelError(
+            f"{name} decides between pairs of classes, and the hinge loss needs one score per "
+            "class: set decision_function_shape='ovr'."
+        )
 
 
 def _summed_in_order(model: Any) -> Any:
@@ -234,6 +261,7 @@ def _pipeline(model: Pipeline, loss: Any) -> ModelView:
         categorical=tail.categorical,
         threads_only=tail.threads_only,
         remedy=tail.remedy,
+        scores=tail.scores,
         head=model[:-1],
         tail=tail,
     )

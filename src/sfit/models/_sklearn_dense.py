@@ -36,6 +36,18 @@ def structure(model: Any) -> Dense | None:
     return Dense(layers=((weights, biases, "identity"),), output=output)
 
 
+def scores(model: Any) -> Dense | None:
+    """The layer from which a linear classifier decides; None if it is another model."""
+    if not (_is_linear(model) and isinstance(model, LinearClassifierMixin)):
+        return None
+    weights, biases = np.atleast_2d(model.coef_).T, np.ravel(model.intercept_)
+    if weights.shape[1] == 1:
+        halves = np.array([-0.5, 0.5])
+        weights, biases = weights * halves, biases * halves
+    biases = np.broadcast_to(biases, weights.shape[1:])
+    return Dense(layers=((weights, biases, "identity"),), output="identity")
+
+
 def randomized(model: Any, rng: np.random.Generator) -> Any | None:
     """A copy with Glorot-normal weights and zero biases, or None."""
     if _is_network(model):

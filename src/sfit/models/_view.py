@@ -29,6 +29,18 @@ def by_class(probability: Array) -> Array:
     return probability
 
 
+def scores_by_class(decision: Array) -> Array:
+    """Scores of the classes; a decision value f between two classes becomes -f/2 and f/2.
+
+    The scores then differ by f, and no digit is lost.
+    """
+    if decision.ndim == 2 and decision.shape[1] == 1:
+        decision = decision[:, 0]
+    if decision.ndim == 1:
+        return np.column_stack([-decision / 2, decision / 2])
+    return decision
+
+
 @dataclass(frozen=True)
 class Dense:
     """A feed-forward network; a linear model is one layer.
@@ -142,6 +154,9 @@ class ModelView:
         Whether the view cannot be sent to another process.
     remedy : str
         Advice for the user if the output does not fit the task: which wrapper to use.
+    scores : bool
+        Whether `predict` of a classifier returns decision values (m, classes) for the hinge loss,
+        instead of probabilities.
     encoded : bool
         Whether `encode` returns other columns than the user's. Each of them is then traced to a
         column of the user by experiment; if that fails, the view from `whole` is masked instead.
@@ -168,6 +183,7 @@ class ModelView:
     categorical: frozenset[int] = frozenset()
     threads_only: bool = False
     remedy: str = ""
+    scores: bool = False
     encoded: bool = False
 
     @property
@@ -202,7 +218,8 @@ class ModelView:
         Returns
         -------
         array
-            Predictions (m,) or (m, outputs); for classification probabilities (m, classes).
+            Predictions (m,) or (m, outputs); for classification probabilities (m, classes), or
+            decision values (m, classes) if `scores`.
         """
         raise NotImplementedError
 

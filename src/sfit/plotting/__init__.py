@@ -15,6 +15,7 @@ from sfit.plotting._models import ModelsDisplay
 from sfit.plotting._part_gains import PartGainsDisplay
 from sfit.plotting._parts import PartsDisplay
 from sfit.plotting._ranks import RanksDisplay
+from sfit.plotting._response import ResponseDisplay
 from sfit.plotting._ribbons import RibbonsDisplay
 from sfit.plotting._rise import RiseDisplay
 
@@ -29,6 +30,7 @@ __all__ = [
     "PartGainsDisplay",
     "PartsDisplay",
     "RanksDisplay",
+    "ResponseDisplay",
     "RibbonsDisplay",
     "RiseDisplay",
     "SignificanceBetaDisplay",

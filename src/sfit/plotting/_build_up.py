@@ -31,6 +31,8 @@ MOST_STEPS = 12
 MOST_NAMES = 3
 """Members of a set that a label names; the others are counted."""
 
+SMALLEST_RANGE = 0.02
+"""The range of the axis is at least this share of the loss."""
 HIDDEN, REST, FULL = "everything hidden", "not attributed", "the full model"
 """Labels of the rows that are not found sets."""
 
@@ -40,7 +42,7 @@ class Step(Protocol):
 
     @property
     def kind(self) -> str:
-        """ "hidden" (the start), "found" (a set is added), or "all" (everything is revealed)."""
+        """The start ("hidden"), a set that is added ("found"), or everything ("all")."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -190,7 +192,8 @@ class BuildUpDisplay:
         self.texts_: list[Any] = []
         rows = self._rows()
         low, high = min(r.end for r in rows), max(r.end for r in rows)
-        width = (high - low) or abs(high) or 1.0
+        # Steps that hardly change the loss must look small.
+        width = max(high - low, SMALLEST_RANGE * max(abs(low), abs(high))) or 1.0
         for place, row in enumerate(rows):
             if place:
                 ax.vlines(row.start, place - 1, place, color=GREY, linewidth=0.8, zorder=0)
@@ -209,12 +212,14 @@ class BuildUpDisplay:
                     fontsize="small",
                 )
             )
-        ax.set_xlim(low - 0.06 * width, high + 0.24 * width)
+        left = high - 1.06 * width
+        ax.set_xlim(left, high + 0.24 * width)
+        ax.ticklabel_format(axis="x", useOffset=False)
         ax.set_ylim(len(rows) - 0.4, -0.6)
         name_ticks(ax.yaxis, range(len(rows)), [row.label for row in rows])
-        what = f"mean loss ({printable(self.loss)}); the axis need not begin at 0"
-        explain(ax, what, left_out_of_labels(self._names(), self._width))
-        ax.xaxis.label.set_parse_math(False)
+        cut = "the axis does not begin at 0" if left > 0 else ""
+        what = f"mean loss ({printable(self.loss)})"
+        explain(ax, what, cut, left_out_of_labels(self._names(), self._width))
         ax.locator_params(axis="x", nbins=6)
         plain_frame(ax)
         return self

@@ -20,11 +20,14 @@ from sfit.plotting._style import (
     ORANGE,
     Tooltip,
     axes_or_new,
+    colors_of,
+    draw_points,
     explain,
     left_out_of,
+    lost_note,
+    lost_to_correction,
     name_ticks,
     order_color,
-    order_marker,
     over_row,
     plain_frame,
     sentence,
@@ -33,15 +36,12 @@ from sfit.plotting._style import (
 if TYPE_CHECKING:
     from sfit._result import Settings, SFITResult
 
-SHARES, BARS = (0.0, 0.66), (0.70, 1.0)
+SHARES, BARS = (0.0, 0.65), (0.72, 1.0)
 """Left and right ends of the lollipops and of the bars, as shares of the width."""
-
-LOST = "^"
-"""Marker of a set that is significant only without the correction."""
 
 LOOKS: dict[str, dict[str, Any]] = {
     "better": {"facecolor": BLUE, "edgecolor": BLUE},
-    "better, within beta": {"facecolor": "none", "edgecolor": BLUE, "hatch": "....."},
+    "better, within beta": {"facecolor": "none", "edgecolor": BLUE, "hatch": "-----"},
     "unchanged": {"facecolor": "none", "edgecolor": GREY},
     "worse": {"facecolor": "none", "edgecolor": ORANGE, "hatch": "/////"},
 }
@@ -98,9 +98,9 @@ class CoinDisplay:
     >>> result = sfit.feature_significance(sfit.simulate.interactions_mean, X, y)
     >>> display = CoinDisplay.from_result(result)
     >>> [label.get_text() for label in display.axes_[0].get_yticklabels()][:2]
-    ['X3', 'X1']
+    ['X1', 'X3']
     >>> display.counts_[0][0]
-    '3,438 of 5,000'
+    '3,263 of 5,000'
     """
 
     def __init__(self, result: SFITResult, max_sets: int = MOST_SETS) -> None:
@@ -229,7 +229,9 @@ class CoinDisplay:
         settings = self.result.settings
         how = "was fitted with the feature" if settings.refitted else "sees the set"
         moved = ", of those whose prediction moves" if settings.ties == "drop" else ""
-        return f"predicted better{amounts(tests)} when the model {how}{moved}"
+        by = amounts(tests)
+        comma = "," if by.endswith(tuple("0123456789")) else ""  # the orders have their own betas
+        return f"predicted better{by}{comma} when the model {how}{moved}"
 
     def _draw_shares(self, axes: Any, tests: list[SetTest], hidden: Sequence[SetTest]) -> None:
         settings, rows = self.result.settings, range(len(tests))
@@ -237,37 +239,23 @@ class CoinDisplay:
         levels = [min(critical_of(test, settings) / max(test.n, 1), 1.0) for test in tests]
         self.grey_.append(axes.barh(rows, levels, height=1.0, color=GREY, alpha=0.18, linewidth=0))
         self.coins_.append(axes.axvline(0.5, color=GREY, linewidth=1.0, zorder=1))
-        shares, colors = [_share(test) for test in tests], [self._color(test) for test in tests]
-        self.stems_.append(axes.hlines(rows, 0.5, shares, color=colors, linewidth=1.8))
-        self.points_.append(
-            [
-                axes.scatter(
-                    share,
-                    row,
-                    s=30,
-                    marker=LOST if is_lost(test, settings) else order_marker(test.order),
-                    edgecolors=color,
-                    facecolors=color if test.significant else "none",
-                    linewidths=1.3,
-                    zorder=3,
-                )
-                for row, (test, share, color) in enumerate(zip(tests, shares, colors, strict=True))
-            ]
-        )
-        axes.set_xlim(0, 1)
+        shares, lost = [_share(test) for test in tests], [self._is_lost(test) for test in tests]
+        colors = colors_of(tests, [order_color(test.order) for test in tests], lost)
+        thick = [0.9 if color == GREY else 1.8 for color in colors]
+        self.stems_.append(axes.hlines(rows, 0.5, shares, color=colors, linewidth=thick))
+        self.points_.append(draw_points(axes, tests, shares, rows, colors, lost))
+        axes.set_xlim(-0.02, 1.02)
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1], labels=["0 %", "25 %", "50 %", "75 %", "100 %"])
         name_ticks(axes.yaxis, rows, text.labels)
         axes.set_title(text.title, loc="left", fontsize="medium", parse_math=False)
-        lost = [test for test in (*tests, *hidden) if is_lost(test, settings)]
-        note = "△ significant only without the correction" if lost else ""
         what = f"share of {units(settings)} {self._improved(tests)}"
-        explain(axes, what.replace(" when", "\nwhen"), note, left_out_of(hidden), text.note)
+        notes = lost_note(lost), left_out_of(hidden), text.note
+        explain(axes, what.replace(" when", "\nwhen"), *notes)
         axes.xaxis.label.set(ha="left", x=0.0)
         self.axes_.append(axes)
 
-    def _color(self, test: SetTest) -> str:
-        shines = test.significant or is_lost(test, self.result.settings)
-        return order_color(test.order) if shines else GREY
+    def _is_lost(self, test: SetTest) -> bool:
+        return lost_to_correction(test, self.result.settings.alpha)
 
     def _draw_bars(self, axes: Any, tests: list[SetTest]) -> None:
         settings, rows = self.result.settings, range(len(tests))
@@ -276,9 +264,8 @@ class CoinDisplay:
         bars = {}
         for place, (kind, look) in enumerate(LOOKS.items()):
             widths = [one[place] / max(sum(one), 1) for one in counts]
-            bars[kind] = axes.barh(
-                rows, widths, left=lefts, height=0.6, linewidth=0.6, label=kind, **look
-            )
+            lines = [0.6 if width else 0.0 for width in widths]
+            bars[kind] = axes.barh(rows, widths, left=lefts, height=0.6, linewidth=lines, **look)
             lefts = [left + width for left, width in zip(lefts, widths, strict=True)]
         self.bars_.append(bars)
         self.counts_.append([f"{test.n_positive:,} of {test.n:,}" for test in tests])
@@ -296,15 +283,16 @@ class CoinDisplay:
 
     def _add_legend(self, axes: Any) -> None:
         """Explain the kinds of rows that there are, below the bars."""
+        from matplotlib.patches import Patch
+
         drawn = [
-            (bars[kind], kind)
-            for kind in LOOKS
-            for bars in self.bars_[-1:]
-            if any(bar.get_width() for of_order in self.bars_ for bar in of_order[kind])
+            Patch(label=kind, linewidth=0.6, **look)
+            for kind, look in LOOKS.items()
+            if any(bar.get_width() for bars in self.bars_ for bar in bars[kind])
         ]
         if drawn:
             self.legend_ = axes.legend(
-                *zip(*drawn, strict=True),
+                handles=drawn,
                 loc="upper left",
                 bbox_to_anchor=(-0.04, -0.01),
                 frameon=False,
@@ -314,7 +302,7 @@ class CoinDisplay:
             )
 
     def _lost_text(self, test: SetTest) -> str:
-        return " (significant without the correction)" * is_lost(test, self.result.settings)
+        return " (significant without the correction)" * self._is_lost(test)
 
     def _rows_text(self, test: SetTest) -> str:
         counts = rows_of(test, self.result.settings)
@@ -328,11 +316,6 @@ class CoinDisplay:
 def critical_of(test: SetTest, settings: Settings) -> int:
     """The smallest number of improved units that is significant without a correction."""
     return int(critical_count(test.n, settings.alpha))
-
-
-def is_lost(test: SetTest, settings: Settings) -> bool:
-    """Whether a set is significant only without the correction."""
-    return not test.significant and test.n_positive >= critical_of(test, settings)
 
 
 def rows_of(test: SetTest, settings: Settings) -> RowCounts:

@@ -18,6 +18,8 @@ from sfit.plotting._style import (
     explain,
     inner_axes,
     left_out_of,
+    lost_note,
+    lost_to_correction,
     name_ticks,
     over_row,
     plain_frame,
@@ -133,13 +135,14 @@ class ImportanceDisplay:
         words = words_of(self.result)
         for axes, tests, hidden in zip(self.axes_, self.shown, self.hidden, strict=True):
             ys, text = range(len(tests)), OrderText(self.result, tests)
-            points, intervals = draw_intervals(axes, tests, ys)
+            lost = [lost_to_correction(test, self.result.settings.alpha) for test in tests]
+            points, intervals = draw_intervals(axes, tests, ys, lost=lost)
             scale = self._rescale(axes, tests)
             name_ticks(axes.yaxis, ys, text.labels)
             axes.set_ylim(len(tests) - 0.4, -0.6)
             axes.set_title(text.title, loc="left", fontsize="medium", parse_math=False)
-            what = f"{words.axis}, with {words.interval}{scale}"
-            explain(axes, what, left_out_of(hidden), text.note)
+            what = f"{words.axis}, with {words.interval}"
+            explain(axes, what, scale, lost_note(lost), left_out_of(hidden), text.note)
             plain_frame(axes)
             self.points_.append(points)
             self.intervals_.append(intervals)

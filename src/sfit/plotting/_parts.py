@@ -20,6 +20,8 @@ from sfit.plotting._style import (
     finite_limits,
     inner_axes,
     left_out,
+    lost_note,
+    lost_to_correction,
     name_ticks,
     over_row,
     plain_frame,
@@ -164,10 +166,14 @@ class PartsDisplay:
         self.points_, self.intervals_ = [], []
         limits = finite_limits(test for _, tests in self.drawn() for test in tests)
         rows = range(len(self.features))
+        alpha = self.parts[0][1].settings.alpha
         names, titles = labels(self._names, LONGEST_NAME), self._titles()
-        for axes, title, (_, tests) in zip(self.axes_, titles, self.drawn(), strict=True):
+        self._lost = [[lost_to_correction(t, alpha) for t in tests] for _, tests in self.drawn()]
+        for axes, title, lost, (_, tests) in zip(
+            self.axes_, titles, self._lost, self.drawn(), strict=True
+        ):
             ys = [self.features.index(test.term[0]) for test in tests]
-            points, intervals = draw_intervals(axes, tests, ys)
+            points, intervals = draw_intervals(axes, tests, ys, lost=lost)
             self.points_.append(points)
             self.intervals_.append(intervals)
             axes.axvline(0, color=GREY, linewidth=0.8, zorder=0)
@@ -240,4 +246,5 @@ class PartsDisplay:
         more = len(self.result) - len(self.parts)
         parts = f"{more} more part{'s are' if more > 1 else ' is'} not shown." if more else ""
         ends = left_out_of_labels(self._names, LONGEST_NAME)
-        return [left_out(len(self.hidden), len(significant), "feature"), parts, ends]
+        lost = lost_note(any(of_part) for of_part in self._lost)
+        return [lost, left_out(len(self.hidden), len(significant), "feature"), parts, ends]

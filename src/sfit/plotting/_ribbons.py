@@ -205,10 +205,11 @@ class RibbonsDisplay:
         """
         self.ax_ = ax = axes_or_new(ax, 7.6, self.height)
         self.figure_ = ax.figure
-        self.better_, self.worse_ = [], []
+        self.better_: list[Any] = []
+        self.worse_: list[Any] = []
         heights = [_roots(profile.ribbon) for profile in self.shown]
         largest = max(np.abs(one).max() for one in heights) or 1.0
-        for row, (profile, one) in enumerate(zip(self.shown, heights, strict=True)):
+        for row, one in enumerate(heights):
             at = np.linspace(0.0, 1.0, len(one)) if len(one) > 1 else np.array([0.0, 1.0])
             height = RIBBON * np.broadcast_to(one, len(at)) / largest
             foot = row + RIBBON / 2

@@ -60,7 +60,7 @@ class RiseDisplay(ImportanceDisplay):
     ... )
     >>> display = RiseDisplay.from_result(result)
     >>> [label.get_text() for label in display.ax_.get_yticklabels()][:2]
-    ['X3', 'X1']
+    ['X1', 'X3']
     """
 
     def __init__(self, result: SFITResult, max_sets: int = MOST_SETS) -> None:
@@ -87,7 +87,7 @@ class RiseDisplay(ImportanceDisplay):
         ticks = root_ticks(low - pad, high + pad)
         axes.set_xticks(ticks, labels=[f"{tick:g}".replace("-", "−") for tick in ticks])
         axes.minorticks_off()
-        return " (square-root scale)"
+        return "square-root scale"
 
 
 def is_flattened(rises: Sequence[float]) -> bool:

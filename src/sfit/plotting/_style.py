@@ -23,6 +23,8 @@ BLUE, ORANGE, PURPLE, GREY = "#0072b2", "#d55e00", "#9922ee", "#7f7f7f"
 
 ORDER_COLORS = (BLUE, ORANGE, PURPLE)
 ORDER_MARKERS = ("o", "s", "D")
+LOST = "^"
+"""Marker of a set that is significant only without the correction."""
 
 LONGEST_NAME = 26
 ROW_HEIGHT = 0.27
@@ -95,7 +97,8 @@ def name_ticks(axis: Any, positions: Sequence[float], labels: Sequence[str], **l
 
 def explain(ax: Any, what: str, *notes: str) -> None:
     """Label the horizontal axis, and add notes on what is left out."""
-    ax.set_xlabel("\n".join(text for text in (what, *notes) if text), fontsize="small")
+    text = "\n".join(text for text in (what, *notes) if text)
+    ax.set_xlabel(text, fontsize="small", parse_math=False)
 
 
 def plain_frame(ax: Any) -> None:
@@ -156,16 +159,18 @@ def draw_intervals(
     tests: Sequence[AnySetTest | Interval],
     ys: Sequence[float],
     palette: Sequence[str] | None = None,
+    lost: Sequence[bool] = (),
 ) -> tuple[Any, Any]:
     """Draw estimates with intervals: filled and coloured if significant, else hollow and grey.
 
-    `palette` holds the colour of each if significant; by default, that of the order. Returns the
-    points and the intervals. An infinite end is drawn to the edge.
+    `palette` holds the colour of each if significant; by default, that of the order. `lost` says
+    which are significant only without the correction. Returns the points and the intervals. An
+    infinite end is drawn to the edge.
     """
     low, high = finite_limits(tests)
-    order = tests[0].order
-    palette = palette or [order_color(order)] * len(tests)
-    colors = [c if test.significant else GREY for c, test in zip(palette, tests, strict=True)]
+    palette = palette or [order_color(tests[0].order)] * len(tests)
+    lost = lost or [False] * len(tests)
+    colors = colors_of(tests, palette, lost)
     intervals = ax.hlines(
         ys,
         [max(test.ci_low, low) for test in tests],
@@ -173,19 +178,58 @@ def draw_intervals(
         color=colors,
         linewidth=1.8,
     )
+    points = draw_points(ax, tests, [test.estimate for test in tests], ys, colors, lost)
+    ax.set_xlim(low, high)
+    ax.locator_params(axis="x", nbins=6)
+    return points, intervals
+
+
+def colors_of(
+    tests: Sequence[AnySetTest | Interval], palette: Sequence[str], lost: Sequence[bool]
+) -> list[str]:
+    """Colours of tests: grey if a test is not significant, with or without the correction."""
+    return [
+        color if test.significant or is_lost else GREY
+        for color, test, is_lost in zip(palette, tests, lost, strict=True)
+    ]
+
+
+def draw_points(
+    ax: Any,
+    tests: Sequence[AnySetTest | Interval],
+    xs: Sequence[float],
+    ys: Sequence[float],
+    colors: Sequence[str],
+    lost: Sequence[bool],
+) -> Any:
+    """One marker per test: filled if significant, a triangle if it lost significance."""
+    from matplotlib.markers import MarkerStyle
+
     points = ax.scatter(
-        [test.estimate for test in tests],
+        xs,
         ys,
         s=26,
-        marker=order_marker(order),
         edgecolors=colors,
         facecolors=[c if t.significant else "none" for c, t in zip(colors, tests, strict=True)],
         linewidths=1.3,
         zorder=3,
     )
-    ax.set_xlim(low, high)
-    ax.locator_params(axis="x", nbins=6)
-    return points, intervals
+    markers = [
+        MarkerStyle(LOST if is_lost else order_marker(test.order))
+        for test, is_lost in zip(tests, lost, strict=True)
+    ]
+    points.set_paths([one.get_path().transformed(one.get_transform()) for one in markers])
+    return points
+
+
+def lost_to_correction(test: AnySetTest, alpha: float) -> bool:
+    """Whether a set is significant only without the correction."""
+    return not test.significant and test.p_value < alpha
+
+
+def lost_note(lost: Iterable[bool]) -> str:
+    """What the triangles are, if there are any."""
+    return "△ significant only without the correction" if any(lost) else ""
 
 
 def sentence(test: AnySetTest, words: Words) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-
 Kind = Literal["name", "number", "verdict"]
 """What a column of a table holds."""
 
@@ -93,6 +92,8 @@ class Picture:
     display: Any
     width: float = 11.0
     """Inches; 11 is as wide as the page."""
+    captioned: bool = True
+    """Whether title and caption stand above it; a card says what it shows."""
 
 
 @dataclass(frozen=True)

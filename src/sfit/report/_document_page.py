@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sfit.report._blocks import Block, Cards, Document, Picture, Table, Text
 from sfit.report._comparison import column_key, number_in
-from sfit.report._figures import _canvas, _cover, _svg
+from sfit.report._figures import render
 from sfit.report._templates import render_markdown, render_page
 
 Laid = tuple[str, Any]
@@ -115,12 +115,14 @@ class Drawing(NamedTuple):
     caption: str
     svg: str
     narrow: str
+    captioned: bool
 
 
 def _drawn(picture: Picture, name: str) -> Drawing:
     display = picture.display
     narrow = _narrow(display, f"{name}-narrow") if picture.width > NARROW else ""
-    return Drawing(display.title, display.caption, _svg_of(display, name, picture.width), narrow)
+    svg = render(display, name, picture.width).svg
+    return Drawing(display.title, display.caption, svg, narrow, picture.captioned)
 
 
 def _narrow(display: Any, name: str) -> str:
@@ -128,15 +130,6 @@ def _narrow(display: Any, name: str) -> str:
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "constrained_layout not applied")
         try:
-            return _svg_of(display, name, NARROW)
+            return render(display, name, NARROW).svg
         except UserWarning:
             return ""
-
-
-def _svg_of(display: Any, name: str, width: float) -> str:
-    with _canvas(width, display.height) as ax:
-        display.plot(ax)
-        tips: dict[str, str] = {}
-        for tip in display.tooltips():
-            _cover(tip.axes, tip.corner, 1, tip.transform, tip.text, tips)
-        return _svg(ax.figure, name, tips, display.title)

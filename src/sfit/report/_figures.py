@@ -35,6 +35,9 @@ SVG = "http://www.w3.org/2000/svg"
 PIXELS_PER_POINT = 96 / 72
 LINK = "{http://www.w3.org/1999/xlink}href"
 
+COORDINATES = ("d", "x", "y", "width", "height", "transform")
+LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+
 Tips = dict[str, str]
 """The text of the tooltip of each mark, by the id of the mark."""
 
@@ -185,6 +188,14 @@ def _plain_attributes(element: Any) -> None:
     for name in ("fill", "stroke"):
         if element.get(name) in ("#000000", "black"):
             element.set(name, "currentColor")
+    for name in COORDINATES:
+        if name in element.attrib:
+            element.set(name, LONG_NUMBER.sub(_rounded, element.attrib[name]))
+
+
+def _rounded(number: re.Match[str]) -> str:
+    """A coordinate to a hundredth of a point, which no screen shows: half the size of a page."""
+    return f"{float(number.group()):.2f}".rstrip("0").rstrip(".")
 
 
 def _prefix_ids(root: Any, name: str) -> None:

@@ -222,7 +222,7 @@ def _call(
             f"the model's prediction for row {row} is not finite with {revealed!r} revealed and "
             "all other features at their reference: choose another reference, or remove the row."
         )
-    if view.task == "classification" and predictions.ndim == 2:
+    if view.task == "classification" and predictions.ndim == 2 and not view.scores:
         wrong = (predictions < 0) | (predictions > 1)
         wrong |= np.abs(predictions.sum(axis=1, keepdims=True) - 1) > 1e-3
         if wrong.any():

@@ -101,7 +101,7 @@ class Sample:
         base = direct.one(head, nothing)
         for prediction in (base, direct.one(head, side)):
             output = prediction.by_row()
-            _check_output(self.view, head.y, output)
+            _check_output(self.view, self.loss, head.y, output)
             self.loss(head.y, output, head.number, signed=True)
         unit = float(np.finfo(output.dtype).eps)
         again = direct.one(head, side).by_row()
@@ -185,7 +185,7 @@ def prepare(
 
     The rows of an averaged reference are drawn with `seed`.
     """
-    check_loss(loss)
+    loss = check_loss(loss)
     view = as_view(model, loss)
     store, table = open_rows(X, y, by, clusters)
     target, target_column = column_or_vector(y, table, "y")
@@ -204,6 +204,7 @@ def prepare(
     if not unnamed:
         check_order(reference, labels, positions, features)
     chosen = choose_loss(loss, view.task)
+    check_scores(view, chosen)
     by_class = isinstance(by, str) and by == "class"
     source: Source
     if store is None:
@@ -219,7 +220,7 @@ def prepare(
         labels,
         reference,
         by_class=by_class,
-        of_counts=chosen.of_counts,
+        loss=chosen,
     )
     tested = masked_features(rows, owners, revealed, own)
     return Sample(
@@ -331,9 +332,28 @@ def caveats_of(features: Features, sample: Table) -> Iterator[str]:
         )
 
 
-def _check_output(view: ModelView, y: Array, output: Array) -> None:
+def check_scores(view: ModelView, loss: Loss) -> None:
+    """Refuse a loss of scores beside a model that gives probabilities, and the reverse."""
+    if loss.output == "scores" and not view.scores:
+        raise ModelError(
+            f"loss={loss.name!r} needs decision values, but sfit reads probabilities from this "
+            "model: use loss='log_loss', or pass a function that returns decision values, one per "
+            "row for two classes: sfit.models.function_model(lambda rows: "
+            "model.decision_function(rows), task='classification')."
+        )
+    if view.scores and loss.task is not None and loss.output != "scores":
+        raise ModelError(
+            f"loss={loss.name!r} needs probabilities, but this view of the model was made for "
+            "decision values: pass the model itself."
+        )
+
+
+def _check_output(view: ModelView, loss: Loss, y: Array, output: Array) -> None:
     """Refuse output on the probe whose shape does not fit the task."""
     remedy = f" {view.remedy}" if view.remedy else ""
+    if loss.output == "distribution":
+        _check_distribution(loss, y, output)
+        return
     if view.task == "regression":
         # A single column is a vector by now, in y and in the output.
         given, observed = (1 if values.ndim == 1 else values.shape[1] for values in (output, y))
@@ -346,9 +366,25 @@ def _check_output(view: ModelView, y: Array, output: Array) -> None:
     classes = [] if view.classes is None else view.classes.tolist()
     if output.ndim != 2 or output.shape[1] != len(classes):
         raise ModelError(
-            f"the model must return one probability per class, {len(classes)} of them "
+            f"the model must return one {'score' if view.scores else 'probability'} per class, "
+            f"{len(classes)} of them "
             f"({shorten(classes)}); it returned shape {output.shape}. Name the classes with "
             f"sfit.models.function_model(f, task='classification', classes=...).{remedy}"
+        )
+
+
+def _check_distribution(loss: Loss, y: Array, output: Array) -> None:
+    """Refuse a prediction that is not a distribution of one outcome."""
+    if y.ndim != 1:
+        raise DataError(
+            f"loss={loss.name!r} compares one outcome per row with a distribution, but y has "
+            f"{y.shape[1]} columns: test one of them."
+        )
+    given, levels = 1 if output.ndim == 1 else output.shape[1], len(loss.parameters)
+    if levels and given != levels:
+        raise ModelError(
+            f"the model returns {given} value{'' if given == 1 else 's'} per row, but loss="
+            f"{loss.name!r} names {levels} level{'' if levels == 1 else 's'}: they must agree."
         )
 
 

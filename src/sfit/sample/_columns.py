@@ -14,6 +14,7 @@ import pandas as pd
 
 from sfit._array import Array
 from sfit._features import positions_of
+from sfit._losses import Loss
 from sfit.exceptions import ArgumentError, DataError
 from sfit.models import ModelView
 from sfit.rows import Table, as_vector, column_names
@@ -197,8 +198,8 @@ def _where(bad: Array, first: int | None) -> str:
     return f"at row {first + bad.argmax()}"
 
 
-def checked_numbers(target: Array, counts: bool, first: int | None = None) -> Array:
-    """The target of a regression: finite, and not negative if the loss is for `counts`."""
+def checked_numbers(target: Array, loss: Loss, first: int | None = None) -> Array:
+    """The target of a regression: finite, and in the range of the loss."""
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     if target.dtype == object and target.ndim <= 2:
@@ -216,11 +217,17 @@ def checked_numbers(target: Array, counts: bool, first: int | None = None) -> Ar
     if not finite.all():
         bad = np.asarray(~finite if finite.ndim == 1 else ~finite.all(axis=1))
         raise DataError(f"y is missing or infinite {_where(bad, first)}.")
-    if counts and (target < 0).any():
-        bad = np.asarray(target < 0 if target.ndim == 1 else (target < 0).any(axis=1))
+    if loss.target == "any":
+        return target
+    outside = target < 0 if loss.target == "nonnegative" else target <= 0
+    if outside.any():
+        bad = np.asarray(outside if outside.ndim == 1 else outside.any(axis=1))
+        found, needed = ("below zero", "never negative")
+        if loss.target == "positive":
+            found, needed = ("zero or less", "positive")
         raise DataError(
-            f"y is below zero {_where(bad, first)}, but loss='poisson' is for counts and rates: "
-            "leave these rows out, or use 'absolute_error' or 'squared_error'."
+            f"y is {found} {_where(bad, first)}, but loss={loss.name!r} is for outcomes that are "
+            f"{needed}: leave these rows out, or use 'absolute_error' or 'squared_error'."
         )
     return target
 

@@ -15,6 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from sfit._array import Array
+from sfit._losses import Loss
 from sfit.exceptions import ArgumentError, DataError, ModelError
 from sfit.models import ModelView
 from sfit.rows import (
@@ -182,8 +183,8 @@ class PieceEncoder:
     view: ModelView
     by_class: bool
     """Whether the classes are the parts."""
-    of_counts: bool
-    """Whether the loss needs a target without negative values."""
+    loss: Loss
+    """The loss, which may restrict the target."""
     parts: Any = None
     """The sorted labels of the parts; None without parts."""
     clusters: Any = None
@@ -230,7 +231,7 @@ class PieceEncoder:
     def observed(self, piece: Piece) -> Array:
         """The checked target: class codes for classification, numbers for regression."""
         if self.view.task == "regression":
-            y = checked_numbers(piece.target, self.of_counts, piece.first)
+            y = checked_numbers(piece.target, self.loss, piece.first)
         else:
             y = class_codes(np.asarray(self.view.classes), piece.target, piece.first)
         # In memory, this array is the user's y: no loss may change it.
@@ -291,7 +292,7 @@ def prepare_rows(
     reference: Any,
     *,
     by_class: bool,
-    of_counts: bool,
+    loss: Loss,
 ) -> PreparedRows:
     """Prepare rows in memory or in files."""
     if by_class and view.task != "classification":
@@ -299,7 +300,7 @@ def prepare_rows(
     encoded = view.encoded
     if view.task == "classification" and view.classes is None:
         view = with_classes(view, source.targets())
-    encoder = PieceEncoder(view, by_class, of_counts)
+    encoder = PieceEncoder(view, by_class, loss)
     encoder, found, origin = masked_space(encoder, source, labels, reference)
     view, survey, held = encoder.view, found.survey, source.held
     if not held and not encoded:
