@@ -202,6 +202,13 @@ def test_cards_stand_beside_each_other_and_never_break(tmp_path):
     assert {node[-1].tag.split("}")[1] for node in cells} == {"p"}
     assert len(file.inline_shapes) == 3
     assert all(shape.width < inside / 2 for shape in file.inline_shapes)
+    assert text_of(file).count(Line.caption) == 1  # once, below all cards
+
+
+def test_long_titles_and_authors(tmp_path):
+    file = opened(Document("t" * 900, "", (), ""), tmp_path / "t.docx", author="a" * 900)
+    assert len(file.core_properties.title) == len(file.core_properties.author) == 255
+    assert "t" * 900 in text_of(file)
 
 
 def test_the_appendix_begins_on_a_new_page(tmp_path):
