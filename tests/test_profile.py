@@ -232,6 +232,50 @@ def test_sparse_rows_and_chosen_features(rows, monkeypatch):
     assert profiles(model, X, y, [], reference=0) == ()
 
 
+def test_many_tiles_and_a_column_that_is_always_on():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(70_000, 3))
+    y = np.sin(X[:, 0]) + X[:, 2] + rng.normal(size=len(X))
+
+    def f(rows):
+        return np.sin(rows[:, 0]) + rows[:, 2]
+
+    arguments = {"always_on": [2], "reference": 0, "loss": "absolute_error"}
+    [table] = profiles(f, X, y, [0], **arguments)
+    assert not table.exact and table.n_knots == 16 * 16  # of two columns
+    [profile] = profiles(f, X, y, [0], fast=False, **arguments)
+    assert profile.exact
+    gain = np.abs(y - X[:, 2]) - np.abs(y - f(X))
+    assert (profile.n_better, profile.n_worse) == ((gain > 0).sum(), (gain < 0).sum())
+    assert profile.mean_gain == pytest.approx(gain.mean(), rel=1e-6)
+    assert profile.base == pytest.approx((X[:, 2].mean(),)) and profile.values == ()
+    assert profile.ribbon == pytest.approx(
+        np.sort(gain)[::-1][np.linspace(0, 69_999, 201).round().astype(int)]
+    )
+
+
+def test_equal_texts_of_different_categories_stay_apart():
+    words = pd.Series([1, "1", "z", None] * 50, dtype=object)
+    X = pd.DataFrame({"word": words, "x": np.arange(200.0)})
+
+    def f(frame):
+        return np.array([3.0 if isinstance(one, str) else float(one == 1) for one in frame["word"]])
+
+    word = profiles(f, X, np.zeros(200), ["word"], reference={"word": "z", "x": 0.0})[0]
+    assert word.labels == ("1", "'1'", "'z'") and word.responses == ((1.0, 3.0, 3.0),)
+    assert word.missing_response == (0.0,) and word.counts == (50, 50, 50)
+
+
+def test_the_target_may_be_a_column_of_the_rows():
+    pl = pytest.importorskip("polars")
+    rng = np.random.default_rng(6)
+    frame = pl.DataFrame({"y": rng.normal(size=300), "a": rng.normal(size=300)})
+    frame = frame.with_columns(b=pl.Series(rng.integers(0, 3, 300)))
+    a, b = profiles(lambda rows: rows["a"].to_numpy() * 2, frame, "y", features=["a", "b"])
+    assert a.values[0] >= frame["a"].min() and b.values == (0.0, 1.0, 2.0)
+    assert a.direction == "rising" and b.n_same == 300
+
+
 def test_an_ignored_feature_is_flat(rows):
     X, y = np.nan_to_num(rows[0]), rows[1]
     flat = profiles(make_torch(X, y), X, y, ["x3"], loss="absolute_error")[0]

@@ -134,7 +134,17 @@ class SignOff:
 
 
 Block = (
-    Text | Facts | Items | Checklist | Table | Matrix | Picture | Cards | Code | Formula | SignOff
+    Text
+    | Facts
+    | Items
+    | Checklist
+    | Table
+    | Matrix
+    | Picture
+    | Cards
+    | Code
+    | Formula
+    | SignOff
 )
 
 
