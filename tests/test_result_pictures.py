@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_results import N_ROWS, made, permutation, settings, sign
+from named_results import N_ROWS, made, permutation, settings, sign
 
 import sfit
 from sfit._binomial import critical_count
