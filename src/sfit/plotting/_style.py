@@ -28,7 +28,7 @@ LOST = "^"
 """Marker of a set that is significant only without the correction."""
 
 LONGEST_NAME = 26
-LONGEST_LINE = 60
+LONGEST_LINE = 66
 """Characters of a line of small text below a plot."""
 LINE_HEIGHT = 0.14
 """Height of such a line, in inches."""
