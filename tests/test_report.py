@@ -94,7 +94,7 @@ def test_the_page_says_it_all(second, tmp_path):
         "Seed",
     ):
         assert words in text, words
-    assert html.count("<svg ") == 3
+    assert html.count("<svg ") == 4  # coins, build-up, pairs and beta
     assert len(re.findall(r'<th scope="row"', html)) == 2 * (len(second.tests) - 2)
     assert "Revealing one of these 2 features changes no prediction: X6, X7." in text
 
@@ -141,7 +141,7 @@ def test_hostile_names_are_only_ever_text():
     result = hostile_result()
     html = result.to_html()
     page = Page(html)
-    harmless = "a body button dd defs div dl dt figcaption figure footer g h1 h2 h3 head header html input label li link main meta p path script section span strong style svg table tbody td text th thead title tr tspan ul use clippath rect"
+    harmless = "a body button dd defs div dl dt figcaption figure footer g h1 h2 h3 head header html input label li link main meta p path script section span strong style svg table tbody td text th thead title tr tspan ul use clippath rect pattern"
     assert {tag for tag, _ in page.elements} <= set(harmless.split())
     assert page.open == []
     assert len(page.all("script")) == len(page.all("style")) == 1
@@ -225,12 +225,12 @@ def test_three_orders_and_many_parts_fit_on_a_page():
 
 
 def test_marks_have_tooltips(second):
-    """Every row of the importance plot tells its numbers; the picture is named for readers."""
+    """Every row of the coin plot tells its numbers; the picture is named for readers."""
     html = second.to_html()
     first = html[html.index("<svg ") : html.index("</svg>")]
     assert first.count("<title>") == len(second.tests)
     assert "rows improve, p = " in first
-    assert 'role="img" aria-label="Median and interval of each set"' in first
+    assert 'role="img" aria-label="How many rows each set improves"' in first
     assert "style" not in first
 
 
@@ -450,7 +450,7 @@ def test_a_permutation_test_is_told_in_its_own_words(permuted):
     text = Page(permuted.to_html()).text
     for words in ("median", "Median", "beta", "improve", "p = 0,", "p = 0:"):
         assert words not in text, words
-    assert "Rise and interval of each set" in permuted.to_html()
+    assert "How far the mean loss rises without each set" in permuted.to_html()
     assert permuted.to_html().count("<svg ") == 2
 
 
