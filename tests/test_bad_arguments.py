@@ -20,7 +20,6 @@ from bad_input import (
     call_with_test,
     case,
     each,
-    holding,
 )
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -409,8 +408,6 @@ ARGUMENTS = [
     case("by-short", DataError, "by", "2", str(N), by=["u", "v"]),
     case("by-scalar", ArgumentError, "by", "one value per row", "3", by=3),
     case("by-two-columns", ArgumentError, "by", f"({N}, 2)", by=np.zeros((N, 2))),
-    case("by-none", DataError, "by", "missing at row 7", by=at(7, None)),
-    case("by-nan", DataError, "by", "missing at row 7", by=holding(0, 7, np.nan)[:, 0]),
     case("by-unhashable", DataError, "by", "labels", by=pd.Series([[1]] * N)),
     case("by-class-of-regression", ArgumentError, "by='class'", "classification", by="class"),
     # --- reference

@@ -221,6 +221,28 @@ def test_a_permutation_test(folder, saved):
     assert "By how many standard deviations" in page.read_text(encoding="utf-8")
 
 
+def test_a_report_is_written_as_its_ending_says(tmp_path):
+    """The program writes what the method of the result writes."""
+    pytest.importorskip("docx")
+    pytest.importorskip("openpyxl")
+    X, y = sfit.simulate.interactions(300, random_state=0)
+    result = sfit.feature_significance(sfit.simulate.interactions_mean, X, y)
+    result.to_json(tmp_path / "result.json")
+    writers = {
+        "html": result.to_html,
+        "md": result.to_markdown,
+        "docx": result.to_docx,
+        "XLSX": result.to_excel,
+        "tex": result.to_latex,
+    }
+    for ending, write in writers.items():
+        write(tmp_path / f"expected.{ending}")
+        ended = run("report", "result.json", "--out", f"out.{ending}", cwd=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+        out, expected = (tmp_path / f"{name}.{ending}" for name in ("out", "expected"))
+        assert out.read_bytes() == expected.read_bytes()
+
+
 def test_a_permutation_test_over_given_features(folder, saved):
     """Strata of a discrete column, and the refusal of the rest."""
     file, model, *_ = saved("joblib")
@@ -444,6 +466,10 @@ PERMUTE = (*TEST, "--test", "permutation")
         ([*TEST, "--alpha-by-order", "half"], ["--alpha-by-order", "auto", "'half'"]),
         (["tset"], ["'tset'", "test"]),
         (["report", "absent.json"], ["there is no file 'absent.json'"]),
+        (
+            ["report", "absent.json", "--out", "a.pdf"],
+            ["--out", ".docx", ".xlsx or .tex", "'a.pdf'"],
+        ),
         (["power", "--rows", "0"], ["--rows", "got 0"]),
         (["power"], ["--rows"]),
         (["power", "--rows", "9", "--test", "t"], ["--test", "sign or permutation", "'t'"]),

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -299,9 +300,63 @@ def test_bad_input(error, words, changes):
         assert word in str(caught.value)
 
 
-def test_a_pipeline_that_names_its_columns_says_what_to_do():
+class Named(TransformerMixin, BaseEstimator):
+    """A step of the user that names its columns."""
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return X[["a", "b"]]
+
+
+def test_a_step_that_names_its_columns_says_what_to_do():
     """It cannot be fitted without one of them; the error has the remedy."""
-    head = ColumnTransformer([("scale", StandardScaler(), ["a", "b"])])
-    estimator = make_pipeline(head, LinearRegression())
+    estimator = make_pipeline(Named(), LinearRegression())
     with pytest.raises(ModelError, match="select columns by dtype"):
         sfit.loco_significance(estimator, FRAME[TRAIN], Y[TRAIN], FRAME[TEST], Y[TEST])
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [["a", "b"], ("a", "b"), np.array(["a", "b"]), pd.Index(["a", "b"])],
+    ids=["list", "tuple", "array", "index"],
+)
+def test_pipelines_that_name_their_columns(columns):
+    """Refitted without a named column, as by hand with lists that lack it; nothing is changed."""
+    rest = [name for name in FRAME.columns if name not in ("a", "b")]
+
+    def estimator(left=columns, right=rest):
+        scale = ("scale", StandardScaler(), left)
+        inner = ColumnTransformer([("keep", "passthrough", right)])
+        return make_pipeline(
+            ColumnTransformer([scale, ("inner", inner, right)]), LinearRegression()
+        )
+
+    given = estimator()
+    result = sfit.loco_significance(given, FRAME[TRAIN], Y[TRAIN], FRAME[TEST], Y[TEST])
+    assert given[0].transformers[0][2] is columns
+    assert not hasattr(given[0], "transformers_")
+    full = estimator().fit(FRAME[TRAIN], Y[TRAIN])
+    after = np.abs(Y[TEST] - full.predict(FRAME[TEST]))
+    for test, name in zip(result.tests, FRAME.columns, strict=True):
+        left, right = ([str(c) for c in some if c != name] for some in (columns, rest))
+        part = estimator(left, right).fit(FRAME[TRAIN].drop(columns=name), Y[TRAIN])
+        before = np.abs(Y[TEST] - part.predict(FRAME[TEST].drop(columns=name)))
+        assert test.term == (name,)
+        assert test.statistic == pytest.approx(np.median(before - after), rel=1e-9, abs=1e-12)
+
+
+def test_a_transformer_of_one_named_column():
+    """A single name, as text encoders take it, and groups of columns."""
+    text = np.array(["red", "green", "blue"])[RNG.integers(3, size=2 * N)]
+    frame = FRAME.assign(colour=text)
+    y = Y + 3 * (text == "red")
+    words = ("words", CountVectorizer(), "colour")
+    head = ColumnTransformer([words, ("numbers", "passthrough", ["a", "b"])])
+    estimator = make_pipeline(head, LinearRegression())
+    rows = frame[TRAIN], y[TRAIN], frame[TEST], y[TEST]
+    assert sfit.loco_significance(estimator, *rows).selected == ("a", "b", "colour")
+    groups = {"both": ["a", "colour"]}
+    assert sfit.loco_significance(estimator, *rows, groups=groups).selected == ("both", "b")

@@ -17,7 +17,7 @@ PAGES = [
 ]  # fmt: skip
 # What the snippets of a page need beyond the required dependencies.
 NEEDS = {
-    "report": ["jinja2", "matplotlib"],
+    "report": ["docx", "jinja2", "matplotlib", "openpyxl"],
     "models": ["xgboost", "lightgbm", "catboost", "torch", "skorch", "keras", "skl2onnx"],
 }
 

@@ -22,6 +22,7 @@ from sfit.simulate import interactions, interactions_mean
 TABLE = [
     "order",
     "term",
+    "set",
     "base",
     "statistic",
     "ci_low",
@@ -69,6 +70,8 @@ def test_the_table_has_the_columns_of_the_design(result):
     assert list(table.columns)[: len(TABLE)] == TABLE
     assert len(table) == len(result.tests)
     assert table["term"].iloc[0] == ("X1",)
+    assert table["set"].iloc[0] == "X1"
+    assert table["set"].tolist() == [", ".join(term) for term in table["term"]]
     assert table["base"].iloc[0] == ()
     assert table["significant"].dtype == bool
     assert table["n_positive"].dtype.kind == table["n"].dtype.kind == "i"
@@ -538,3 +541,10 @@ def test_names_take_one_line(name, shown):
     parts = sfit.feature_significance(lambda Z: Z[name], X, y, by=part).summary()
     assert f"by = {shown}" in parts.splitlines() or f"part = {shown}" in parts
     assert shown in result._repr_html_()
+
+
+def test_the_gates_of_all_parts(by_class):
+    """By label, as each part has them."""
+    assert list(by_class.gates) == ["no", "yes"]
+    assert all(by_class.gates[label] == part.gates for label, part in by_class.items())
+    assert len(by_class.gates["no"]) == 1

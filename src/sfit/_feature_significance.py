@@ -171,7 +171,8 @@ def feature_significance(
         The permutation test takes discrete features with at most 20 combinations of values (exact)
         or one continuous feature (approximate). Anything else, and `"rest"`, needs another test.
     by : "class", str or array of shape (n,), optional
-        Run the whole procedure separately for each class, value of a column, or label.
+        Run the whole procedure separately for each class, value of a column, or label. Rows whose
+        label is missing are the part `"missing"`.
     clusters : str or array of shape (n,), optional
         Rows that depend on each other, such as those of one customer: a label per row, or the name
         of a column (required if `X` is read tile by tile). The sign test and the mean test then

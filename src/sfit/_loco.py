@@ -71,7 +71,8 @@ def loco_significance(
     Parameters
     ----------
     estimator : scikit-learn estimator
-        Cloned and fitted on all features, then once without each feature.
+        Cloned and fitted on all features, then once without each feature. A ColumnTransformer, at
+        any depth of a Pipeline, may name its columns: the clone does not name the feature.
     X_train, y_train : rows and observed target
         Training rows.
     X_test, y_test : rows and observed target

@@ -13,6 +13,7 @@ from sfit._document import blame_document, brief, read, write
 from sfit._layout import WIDTH, Line, wrapped
 from sfit._reported import Reported
 from sfit._result import SFITResult
+from sfit._set_tests import GateTest
 from sfit._summary_lines import Bars, as_lines, caveat_lines
 from sfit._text import listed, printable
 
@@ -97,6 +98,11 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
     def features(self) -> pd.DataFrame:
         """The features of all parts, with `part` as first column."""
         return _stack([(label, result.features) for label, result in self.parts])
+
+    @property
+    def gates(self) -> dict[Any, tuple[GateTest, ...]]:
+        """The gates of each part: after each order, whether the other features improve further."""
+        return {label: result.gates for label, result in self.parts}
 
     def at(self, *, alpha: float | None = None, correction: Any = "unchanged") -> PartitionedResult:
         """Decide every part again; see `SFITResult.at`.

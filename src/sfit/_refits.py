@@ -5,7 +5,7 @@ Only the predictions are stored: losses, differences and tests follow from them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -17,6 +17,7 @@ from sfit._array import Array
 from sfit._checkpoint import Checkpoint
 from sfit._contrast import Reveal
 from sfit._features import positions_in, positions_of
+from sfit._named_columns import cloned_without
 from sfit._probe import changed, decoded, encoded
 from sfit._workers import Payload, open_payload
 from sfit.exceptions import ArgumentError, DataError, ModelError
@@ -111,7 +112,9 @@ def leave_out(payload: Payload, feature: int, members: Sequence[int]) -> tuple[i
     """Refit without some columns; only predictions, no model, leave the worker."""
     job: Refits = open_payload(payload)
     others = [position for position in range(job.train.shape[1]) if position not in members]
-    model = fit(job.estimator, select_columns(job.train, others), job.target)
+    names = column_names(job.train) or ()
+    removed = {names[position] for position in members} if names else set()
+    model = fit(job.estimator, select_columns(job.train, others), job.target, removed)
     return feature, predictions_of(prepare(model, **job.test.some(others), loss=job.loss))
 
 
@@ -185,14 +188,15 @@ def _digest(*tables: Table) -> str:
     return digest.hexdigest()
 
 
-def fit(estimator: Any, table: Table, target: Any) -> Any:
+def fit(estimator: Any, table: Table, target: Any, removed: Set[str] = frozenset()) -> Any:
+    """A clone fitted on a table, from which some columns that it may name were removed."""
     try:
-        return clone(estimator).fit(to_native(table), target)
+        return cloned_without(estimator, removed).fit(to_native(table), target)
     except Exception as error:
         raise ModelError(
             f"{type(estimator).__name__} could not be fitted on {table.shape[1]} columns: "
-            f"{type(error).__name__}: {error}. A pipeline that names its columns cannot be fitted "
-            "without one of them: select columns by dtype instead."
+            f"{type(error).__name__}: {error}. A step that names its columns, other than a "
+            "ColumnTransformer, cannot be fitted without one of them: select columns by dtype."
         ) from error
 
 

@@ -173,12 +173,14 @@ class SFITResult(Reported):
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per set tested."""
+        """One row per set tested; `set` is the set as text, beside the tuple `term`."""
         described = ["gain", *(one.name for one in fields(Effects))]
         own = [one.name for one in fields(self.tests[0]) if one.name not in described]
         columns = [*own, *described]
         rows = [tuple(getattr(test, name) for name in columns) for test in self.tests]
-        return pd.DataFrame(rows, columns=columns)
+        table = pd.DataFrame(rows, columns=columns)
+        table.insert(columns.index("term") + 1, "set", [", ".join(one.term) for one in self.tests])
+        return table
 
     @property
     def folds(self) -> pd.DataFrame:

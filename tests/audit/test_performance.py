@@ -225,11 +225,12 @@ def check_coverage(covered, name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("slope", "intercept"), [(1.5, 0.0), (1.5, -2.5), (6.0, 0.0)])
+@pytest.mark.parametrize(("slope", "intercept"), [(1.5, 0.0), (1.5, -2.5), (6.0, 0.0), (4.0, -4.0)])
 def test_intervals_of_two_classes_cover_the_true_value(slope, intercept):
-    """Measured with 400 data sets: between 0.93 and 0.95 for all of them.
+    """Measured on these 400 data sets: 0.915 to 0.9625 over all metrics and cases.
 
-    The second case has 12 % of rows in the second class, the third an AUC of 0.97.
+    Balanced classes with an AUC of 0.81 are covered at 0.95 or more. The others fall a little short
+    for some metrics: 13 % of rows in the second class, an AUC of 0.97, or both to a lesser degree.
     """
     y, p = two_classes(1_000_000, 99, slope, intercept)
     every = np.zeros(len(y))
@@ -244,7 +245,7 @@ def test_intervals_of_two_classes_cover_the_true_value(slope, intercept):
 
 
 def test_intervals_of_a_regression_cover_the_true_value():
-    """Measured with 400 data sets: 0.96."""
+    """Measured on these 400 data sets: 0.955 to 0.9675."""
     truth = {"R2": 0.5, "MAE": 2 * norm.pdf(0), "RMSE": 1.0}
     covered = dict.fromkeys(truth, 0)
     rng = np.random.default_rng(0)
@@ -258,7 +259,7 @@ def test_intervals_of_a_regression_cover_the_true_value():
 
 @pytest.mark.long
 def test_intervals_of_clusters_cover_the_true_value():
-    """40 clusters of 10 rows with a common effect; intervals that ignore them cover less."""
+    """40 clusters of 10 rows with a common effect: 0.94; intervals that ignore them, 0.77."""
     covered = {"clusters": 0, "rows": 0}
     rng = np.random.default_rng(0)
     units = np.repeat(np.arange(40), 10)

@@ -19,7 +19,7 @@ from sfit._export._word_style import (
     page_numbers,
 )
 from sfit._export._word_table import WordCell, fits, row_of_cells, slices, table_element, widths_of
-from sfit._text import printable
+from sfit._text import printable, shortened
 from sfit.report._blocks import (
     Block,
     Card,
@@ -41,6 +41,8 @@ DRAWN_WIDTH = 7.5
 """Inches that a picture is drawn at, if it needs no more: its letters stay readable on paper."""
 TALLEST = 8.4
 """Inches; a taller picture is made smaller."""
+LONGEST_PROPERTY = 255
+"""Characters of a title or an author among the properties of a file."""
 CARD_PADDING = 0.2
 """Inches between a card and its neighbour."""
 
@@ -73,8 +75,9 @@ def write_word(
             writer.write(block)
     page_numbers(file, printable(document.footer))
     about = file.core_properties
-    about.title, about.author, about.comments = printable(document.title), printable(author), ""
-    about.last_modified_by = printable(author)
+    about.title = shortened(printable(document.title), LONGEST_PROPERTY)
+    about.author = about.last_modified_by = shortened(printable(author), LONGEST_PROPERTY)
+    about.comments = ""
     if created is not None:
         about.created = about.modified = created
     buffer = io.BytesIO()
@@ -89,6 +92,8 @@ class Writer:
         self.place = place
         self.page = PORTRAIT
         self.width = width
+        self.captions: list[str] = []
+        """The captions of pictures in cells, which stand below all cells, each once."""
         self.forms: dict[type, Callable[[Any], None]] = {
             Text: self._text,
             Facts: self._facts,
@@ -123,7 +128,10 @@ class Writer:
 
     def title(self, text: str, level: int = 3) -> Any:
         """A heading, unless the text is empty."""
-        return self._lines([text] if text else [], f"Heading {level}")
+        heading = self._lines([text] if text else [], f"Heading {level}")
+        if heading is not None and self.width is not None:
+            heading.paragraph_format.space_before = 0  # cells have little room
+        return heading
 
     def _lines(self, lines: Sequence[str], style: str) -> Any:
         """A paragraph per line; the last of them."""
@@ -187,7 +195,11 @@ class Writer:
         about = shape._inline.docPr
         about.set("title", printable(display.title))
         about.set("descr", printable(f"{display.title}. {display.caption}"))
-        self._lines([display.caption] if display.caption else [], "SfitNote")
+        caption = [display.caption] if display.caption else []
+        if self.width is None:
+            self._lines(caption, "SfitNote")
+        else:
+            self.captions += caption
 
     def _cards(self, block: Cards) -> None:
         """Cards, two beside each other; the page never breaks within one."""
@@ -196,12 +208,17 @@ class Writer:
                 self._card(card)
             return
         width = self.inside / 2
+        captions: list[str] = []
         for at in range(0, len(block.cards), 2):
-            pair = block.cards[at : at + 2]
             space = self.place.add_paragraph(style="SfitSpace")
             row = row_of_cells(space, [width, width])
-            for cell, card in zip(row, pair, strict=False):
-                Writer(cell, width - CARD_PADDING)._card(card)
+            for cell, card in zip(row, block.cards[at : at + 2], strict=False):
+                writer = Writer(cell, width - CARD_PADDING)
+                writer._card(card)
+                captions += writer.captions
+                if len(cell.paragraphs) > 1:  # Word wants one in every cell, and no empty one first
+                    cell._tc.remove(cell.paragraphs[0]._p)
+        self._lines(list(dict.fromkeys(captions)), "SfitNote")
 
     def _card(self, card: Card) -> None:
         self.title(card.title, 2)

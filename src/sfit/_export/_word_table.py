@@ -68,11 +68,7 @@ def row_of_cells(paragraph: Any, widths: Sequence[float]) -> list[Any]:
 
     frame = table_element([[WordCell("")] * len(widths)], widths, has_head=False, lines=False)
     paragraph._p.addprevious(frame)
-    cells = Table(frame, paragraph._parent).rows[0].cells
-    for cell in cells:
-        first = cell.paragraphs[0]._p
-        first.getparent().remove(first)
-    return list(cells)
+    return list(Table(frame, paragraph._parent).rows[0].cells)
 
 
 def _row(

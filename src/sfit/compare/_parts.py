@@ -47,6 +47,7 @@ from sfit.compare._request import CompareRequest
 from sfit.exceptions import ArgumentError, DataError
 from sfit.rows import Rows, every_tile
 from sfit.sample import prepare
+from sfit.sample._columns import MISSING
 
 MOST_PARTS = 50
 """More parts are not compared: each against the rest needs too many permutations to decide."""
@@ -110,7 +111,8 @@ def compare_parts(
     model, X, y : as in `feature_significance`
         A fitted model, held-out rows and the observed target.
     by : "class", str or array of shape (n,)
-        The parts: the classes, the values of a column, or one label per row. At most 50.
+        The parts: the classes, the values of a column, or one label per row. At most 50. Rows whose
+        label is missing are the part `"missing"`, which `trend` refuses.
     trend : bool, default=False
         Also test whether the mean gain rises or falls over the parts in their sorted order.
         Numbers and dates sort by value, text sorts alphabetically: write months as 2024-05.
@@ -186,6 +188,8 @@ def compare_parts(
         check_order(X, by)
     seed = session.seed(request.random_state)
     sample = prepare(model, X, y, by=by, clusters=clusters, seed=seed, **request.subject)
+    if trend:
+        check_complete(sample.rows)
     gains = gains_of(request, sample.features.names)
     statistic, n_units = units_of(sample.rows, request)
     family = Family(request, len(gains.compared), len(n_units))
@@ -228,6 +232,15 @@ def check_order(X: Any, by: Any) -> None:
         raise ArgumentError(
             f"by has ordered categories, {categories}, but trend=True takes labels in sorted "
             "order: pass numbers, such as the codes of the categories, or dates as 2024-05."
+        )
+
+
+def check_complete(rows: Rows) -> None:
+    """Refuse rows without a label: a trend needs an order of all parts."""
+    if MISSING in rows.parts:
+        raise ArgumentError(
+            f"by has the part {MISSING!r}, which has no place in an order: leave its rows out, or "
+            "omit trend=True."
         )
 
 

@@ -232,22 +232,21 @@ def checked_numbers(target: Array, loss: Loss, first: int | None = None) -> Arra
     return target
 
 
-def count_parts(values: Array, first: int | None, before: Any) -> pd.Series[int]:
+MISSING = "missing"
+"""The name of the part of the rows without a label."""
+
+
+def count_parts(values: Array, before: Any) -> pd.Series[int]:
     """Number of rows of each part, up to and with a piece; `before` are the counts so far."""
     if values.ndim != 1:
         raise ArgumentError(f"by must hold one label per row; got shape {values.shape}.")
-    missing = np.asarray(pd.isna(values))
-    if missing.any():
-        raise DataError(
-            f"by is missing at row {(first or 0) + missing.argmax()}: give every row a part."
-        )
     codes, labels = sorted_parts(values)
     counts = pd.Series(np.bincount(codes), index=labels)
     return counts if before is None else before.add(counts, fill_value=0)
 
 
 def sorted_parts(values: Array) -> tuple[Array, Any]:
-    """The index of each row's part, and the sorted labels of the parts."""
+    """The index of each row's part, and the sorted labels; those of missing labels come last."""
     try:
         codes, labels = pd.factorize(values, sort=True)
     except TypeError as error:
@@ -257,15 +256,34 @@ def sorted_parts(values: Array) -> tuple[Array, Any]:
         ) from error
     if len(labels) > 1_000:
         raise ArgumentError(f"by has {len(labels)} distinct labels; group them into at most 1,000.")
+    if (codes < 0).any():
+        absent = np.array(["NaT" if labels.dtype.kind in "mM" else np.nan], dtype=labels.dtype)
+        codes[codes < 0] = len(labels)
+        labels = np.concatenate([labels, absent])
     return codes, labels
 
 
 def part_codes(index: Any, values: Array) -> Array:
     """The index of each row's part among the sorted labels."""
-    return np.asarray(pd.Index(index).get_indexer(pd.Index(values)))
+    return np.asarray(pd.Index(index).get_indexer(pd.Index(_one_missing(values))))
+
+
+def _one_missing(values: Array) -> Array:
+    """Labels of which missing ones are all alike: None, NaN and NA are one part."""
+    if values.dtype != object:
+        return values
+    missing = np.asarray(pd.isna(values))
+    return np.where(missing, np.nan, values) if missing.any() else values
 
 
 def plain_labels(index: Any) -> tuple[Any, ...]:
     """Labels that JSON can hold; labels of other types, such as dates, become text."""
+    missing = pd.isna(index)
     labels = np.asarray(index).tolist() if index.dtype.kind in "biufO" else map(str, index)
-    return tuple(x if isinstance(x, str | int | float | bool) else str(x) for x in labels)
+    plain = [x if isinstance(x, str | int | float | bool) else str(x) for x in labels]
+    if missing.any() and MISSING in plain:
+        raise DataError(
+            f"by has missing labels, which are the part {MISSING!r}, and the label {MISSING!r} as "
+            "well: rename the label, or give every row one."
+        )
+    return tuple(MISSING if absent else label for absent, label in zip(missing, plain, strict=True))

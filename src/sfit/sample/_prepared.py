@@ -159,7 +159,7 @@ class StoredSource:
         sizes: tuple[int, ...] = ()
         if encoder.parts is not None:
             labels = plain_labels(encoder.parts)
-            sizes = tuple(int(found.parts[label]) for label in encoder.parts)
+            sizes = tuple(found.parts.reindex(encoder.parts).astype(int).tolist())
         return StoredRows(
             self.store,
             TableEncoder(self, encoder),
@@ -391,7 +391,7 @@ def look_over(
         y = encoder.observed(piece)
         labels = encoder.part_labels(piece, y)
         if labels is not None:
-            parts = count_parts(labels, piece.first, parts)
+            parts = count_parts(labels, parts)
         if piece.clusters is not None:
             clusters.add(piece.clusters, piece.first)
         encoded = encoder.encoded(piece)
