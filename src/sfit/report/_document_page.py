@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import count, groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from sfit.report._blocks import Block, Cards, Document, Picture, Table, Text
 from sfit.report._comparison import column_key, number_in
-from sfit.report._figures import render
+from sfit.report._drawing import draw
 from sfit.report._templates import render_markdown, render_page
 
 Laid = tuple[str, Any]
 """A block as a template takes it: its kind in lower case, and its content."""
-
-NARROW = 4.6
-"""Inches of a picture that a phone shows without scrolling, its letters not much reduced."""
 
 STATES = {"yes": ("✓", "Yes"), "no": ("✗", "No"), "open": ("?", "Open")}
 """Symbol and word of each state of an assumption."""
@@ -50,7 +46,8 @@ def _laid_out(blocks: Sequence[Block], names: Iterator[str]) -> Iterator[Laid]:
             continue
         for block in group:
             if isinstance(block, Picture):
-                yield "figure", _drawn(block, next(names))
+                drawing = draw(block.display, next(names), block.width)
+                yield "figure", drawing._replace(captioned=block.captioned)
             elif isinstance(block, Cards):
                 yield "cards", [(one, list(_laid_out(one.blocks, names))) for one in block.cards]
             elif isinstance(block, Table):
@@ -106,30 +103,3 @@ def _table(table: Table) -> dict[str, Any]:
 def _value(text: str, value: str, kind: str) -> str | None:
     """What sorts a cell; None: its text does."""
     return value or (number_in(text) if kind == "number" else None)
-
-
-class Drawing(NamedTuple):
-    """A picture with its title and caption; a wide one is drawn again for a phone."""
-
-    title: str
-    caption: str
-    svg: str
-    narrow: str
-    captioned: bool
-
-
-def _drawn(picture: Picture, name: str) -> Drawing:
-    display = picture.display
-    narrow = _narrow(display, f"{name}-narrow") if picture.width > NARROW else ""
-    svg = render(display, name, picture.width).svg
-    return Drawing(display.title, display.caption, svg, narrow, picture.captioned)
-
-
-def _narrow(display: Any, name: str) -> str:
-    """The picture for a phone; empty if its labels leave no room: the wide one then scrolls."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", "constrained_layout not applied")
-        try:
-            return render(display, name, NARROW).svg
-        except UserWarning:
-            return ""

@@ -7,9 +7,11 @@ from typing import Any
 from sfit._partitioned import PartitionedResult
 from sfit._result import SFITResult
 from sfit.compare import Comparison
+from sfit.plotting import PartsDisplay
 from sfit.report._comparison import describe_comparison
 from sfit.report._describe import describe
-from sfit.report._figures import Figure, figures, figures_of_comparison, parts_side_by_side
+from sfit.report._drawing import Drawing, draw
+from sfit.report._figures import displays
 from sfit.report._ignored import fold_ignored
 from sfit.report._templates import render_markdown, render_page
 
@@ -23,9 +25,10 @@ AnyResult = SFITResult | PartitionedResult | Comparison
 def as_page(result: AnyResult) -> str:
     """The whole report as HTML."""
     report = _described(result)
-    for part, drawn in zip(report["parts"], _pictures(result), strict=True):
-        part["figures"] = drawn if len(report["parts"]) <= MOST_PARTS_IN_FULL else drawn[:1]
-    overview = parts_side_by_side(result, "all") if isinstance(result, PartitionedResult) else None
+    most = None if len(report["parts"]) <= MOST_PARTS_IN_FULL else 1
+    for part, drawn in zip(report["parts"], _pictures(result, most), strict=True):
+        part["figures"] = drawn
+    overview = draw(PartsDisplay(result), "all") if isinstance(result, PartitionedResult) else None
     return render_page("page.html.jinja", {**report, "overview": overview})
 
 
@@ -43,9 +46,15 @@ def _described(result: AnyResult) -> dict[str, Any]:
     return report
 
 
-def _pictures(result: AnyResult) -> list[list[Figure]]:
-    """The pictures of each part."""
+def _pictures(result: AnyResult, most: int | None) -> list[list[Drawing]]:
+    """The first pictures of each part; all of them if `most` is None."""
     if isinstance(result, Comparison):
-        return [figures_of_comparison(result, "p1")]
-    parts = [one for _, one in result.parts] if isinstance(result, PartitionedResult) else [result]
-    return [figures(part, f"p{number}") for number, part in enumerate(parts, 1)]
+        parts = [list(result.displays())]
+    elif isinstance(result, PartitionedResult):
+        parts = [displays(part) for _, part in result.parts]
+    else:
+        parts = [displays(result)]
+    return [
+        [draw(display, f"p{number}-{place}") for place, display in enumerate(part[:most], 1)]
+        for number, part in enumerate(parts, 1)
+    ]
