@@ -236,7 +236,7 @@ def test_rises_are_drawn_with_their_intervals(permuted):
         drawn = [segment[:, 0] for segment in intervals.get_segments()]
         np.testing.assert_allclose(drawn, [(t.ci_low, t.ci_high) for t in tests])
     assert [test.term for test in display.shown[0][:2]] == [("X3",), ("X1",)]
-    label = display.axes_[0].get_xlabel()
+    label = " ".join(display.axes_[0].get_xlabel().split())
     assert label == (
         "rise of the mean loss when predictions come from other rows, with asymptotic interval"
     )
@@ -268,7 +268,7 @@ def test_parts_of_a_permutation_test(rows):
     assert set(display.features[:2]) == {"X1", "X3"}
     drawn = [points.get_offsets()[:, 0].tolist() for points in display.points_]
     assert drawn == [[t.rise for t in tests] for _, tests in display.drawn()]
-    label = display.axes_[0].get_xlabel()
+    label = " ".join(display.axes_[0].get_xlabel().split())
     assert label.startswith("rise of the mean loss when predictions come from other rows")
 
 

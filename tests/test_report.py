@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import combinations
 
 import numpy as np
@@ -18,44 +17,11 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 from hostile import HOSTILE, hostile_result
+from parsed_page import Page
 
 from sfit._text import percent, share_text
 from sfit.report._describe import describe
 from sfit.report._set_tables import decimals_for
-
-VOID = {"meta", "link", "br", "input"}
-
-
-class Page(HTMLParser):
-    """Elements of a page with their attributes and text, and whether its tags are balanced.
-
-    Places where a name may break are left out: they are no part of the text.
-    """
-
-    def __init__(self, text):
-        super().__init__()
-        self.elements, self.open, self.texts = [], [], []
-        self.feed(text.replace("<wbr>", ""))
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] not in ("script", "style"):
-            self.texts.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.texts).split())
-
-    def all(self, tag):
-        return [attrs for name, attrs in self.elements if name == tag]
 
 
 def unwrapped(text):

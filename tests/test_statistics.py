@@ -133,6 +133,8 @@ def test_a_run_that_failed_goes_on_where_it_stopped(
 def test_results_are_stored_decided_again_and_shown(key, units, frame, model, tmp_path):
     plt = pytest.importorskip("matplotlib.pyplot")
     pytest.importorskip("jinja2")
+    from sfit.plotting import ImportanceDisplay
+
     result = sfit.feature_significance(
         model, frame, "y", **options_of(key, units, max_order=2, correction="holm")
     )
@@ -152,7 +154,9 @@ def test_results_are_stored_decided_again_and_shown(key, units, frame, model, tm
     assert words.effect.capitalize() in text and "<svg" in text
     assert words.estimate.capitalize() in result.to_markdown()
     assert "<table>" in result._repr_html_()
-    assert result.plot().axes_[0].get_xlabel().startswith(words.axis)
+    label = ImportanceDisplay.from_result(result).axes_[0].get_xlabel()
+    assert " ".join(label.split()).startswith(words.axis)
+    assert result.plot().figure_.axes
     plt.close("all")
 
 

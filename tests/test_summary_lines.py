@@ -192,7 +192,7 @@ def test_the_base_stands_in_the_heading_or_beside_the_set(kinds):
     assert "Order 1: each feature, over x1 (1 tested" in given.summary()
     pair = replace(one, order=2, term=("x0", "x1"), base=("x0", "x1", "g"))
     additive = replace(kinds["sign"], tests=(pair,))
-    assert "Order 2: pairs, over its parts and g (1 tested" in additive.summary()
+    assert "Order 2: pairs, over their parts and g (1 tested" in additive.summary()
 
 
 def test_sets_lost_to_the_correction_are_marked(kinds):

@@ -25,6 +25,7 @@ LONGEST_OVER = 12
 """Columns of a name in the column `over`."""
 
 SETS = {1: "each feature", 2: "pairs"}
+PARTS = "its parts"
 CORRECTED = "(c)"
 """The mark of a set that is significant only without the correction."""
 
@@ -156,7 +157,9 @@ def _heading(tests: Sequence[AnySetTest], over: str | None) -> str:
     order, n_found = tests[0].order, sum(test.significant for test in tests)
     sets = SETS.get(order, f"sets of {order}")
     if over:
-        sets += f", over {over}"
+        sets += (
+            f", over {over.replace(PARTS, 'their parts', 1) if over.startswith(PARTS) else over}"
+        )
     elif over == "" and order == 1:
         sets += " alone"
     counts = f"{len(tests):,} tested, {n_found or 'none'} significant"
@@ -167,7 +170,7 @@ def _heading(tests: Sequence[AnySetTest], over: str | None) -> str:
 
 def _over(test: AnySetTest, short: Mapping[str, str]) -> str:
     """What a set is compared with in addition to nothing: names, or the number of a long base."""
-    parts = ["its parts"] if is_additive(test) else []
+    parts = [PARTS] if is_additive(test) else []
     names = [name for name in test.base if not (parts and name in test.term)]
     if len(names) > MOST_NAMES:
         return listed([*parts, f"{len(names)} others"])

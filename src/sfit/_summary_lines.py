@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TITLE = "Feature significance"
 NOTE = "Note: "
-LONGEST_NAME = 30
+LONGEST_NAME = 40
 """Columns of a name in a sentence."""
 
 

@@ -88,7 +88,7 @@ LAYOUT = """() => {
 }"""
 
 
-def check_layout(page, smallest=6.5):
+def check_layout(page, smallest=7):
     """The page does not scroll sideways; verdicts are in sight, names break, labels are legible."""
     width = page.viewport_size["width"]
     assert page.evaluate(OVERFLOW) <= 0, width

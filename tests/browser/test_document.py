@@ -211,8 +211,14 @@ def test_four_pages_before_the_appendix(browser, files):
         everything = pages_of(view.page.pdf(format="A4", prefer_css_page_size=True))
         view.page.evaluate("for (const e of document.querySelectorAll('.appendix')) e.remove()")
         body = pages_of(view.page.pdf(format="A4", prefer_css_page_size=True))
+        view.page.reload()
+        view.page.emulate_media(media="print")
+        breaks = view.page.locator("section.appendix").evaluate_all(
+            "all => all.map((e) => getComputedStyle(e).breakBefore)"
+        )
     assert body <= 4
     assert everything > body
+    assert breaks[0] == "page" and "page" not in breaks[1:]
 
 
 def pages_of(pdf):

@@ -96,11 +96,11 @@ def test_filter(opened, files):
         n = len(listed(result))
         assert status.text_content() == f"{n} of {n} sets"
         page.get_by_label("Filter").first.fill("x5")
-        expected = [", ".join(t.term) for t in result.tests if "X5" in t.term]
+        expected = [" + ".join(t.term) for t in result.tests if "X5" in t.term]
         assert sorted(view.column("term")) == sorted(expected)
         assert status.text_content() == f"{len(expected)} of {n} sets"
         page.get_by_label("significant only").first.check()
-        found = [", ".join(t.term) for t in result.tests if "X5" in t.term and t.significant]
+        found = [" + ".join(t.term) for t in result.tests if "X5" in t.term and t.significant]
         assert view.column("term") == found
         page.get_by_label("Filter").first.fill("no such name")
         assert view.column("term") == []
@@ -126,7 +126,7 @@ def test_copy_as_csv(opened, files):
         assert row[1] == (f"'{name}" if name[0] in "=+-@" else name)
         for cell in row[1:3]:
             assert cell[0] not in "=+-@\t\r"
-    by_name = {", ".join(test.term): test for test in files[1]["hostile"].tests}
+    by_name = {" + ".join(test.term): test for test in files[1]["hostile"].tests}
     plain = [row for row in rows if row[1] in by_name]
     assert plain
     for row in plain:
@@ -356,7 +356,7 @@ def test_a_permutation_test_is_sorted_and_copied(opened, files):
             copied = view.page.evaluate("navigator.clipboard.readText()")
             rows = list(csv.DictReader(io.StringIO(copied, newline=""), strict=True))
             assert len(rows) == len(listed(files[1]["permuted"]))
-            by_name = {", ".join(t.term): getattr(t, name) for t in files[1]["permuted"].tests}
+            by_name = {" + ".join(t.term): getattr(t, name) for t in files[1]["permuted"].tests}
             for row in rows:
                 assert float(row[name]) == pytest.approx(by_name[row["term"]], rel=1e-5, abs=1e-12)
 

@@ -24,7 +24,7 @@ from sfit.rows import (
     select_columns,
     to_native,
 )
-from sfit.sample._columns import class_codes
+from sfit.sample._columns import class_codes, column_or_vector
 
 MOST_CLASSES = 10
 """Classes whose share is listed; the others are counted together."""
@@ -53,7 +53,7 @@ def data_facts(
     if positions is None:
         positions = [names.index(label) for label in labels] if is_frame(table) else None
     positions = range(len(labels)) if positions is None else positions
-    target, values = ("", np.empty(0)) if y is None else _target(y, table, names)
+    target, values = _target(y, table, names)
     counts = [int(pd.isna(column_values(table, position)).sum()) for position in positions]
     missing = [pair for pair in zip(labels, counts, strict=True) if pair[1]]
     missing.sort(key=lambda pair: -pair[1])
@@ -71,9 +71,11 @@ def data_facts(
 
 
 def _target(y: Any, table: Table, names: Sequence[str]) -> tuple[str, Array]:
-    """The name of the target, and its values."""
+    """The name of the target, and its values; both are empty without a target."""
+    if y is None:
+        return "", np.empty(0)
     if isinstance(y, str):
-        return y, column_values(table, names.index(y))
+        return y, column_or_vector(y, table, "y")[0]
     columns = getattr(y, "columns", None)
     name = columns[0] if columns is not None and len(columns) == 1 else getattr(y, "name", None)
     values = as_vector(y, "y", table.shape[0])

@@ -30,8 +30,8 @@ class Budget:
         return self.amount * (seconds_per_pass if self.unit == "passes" else 1.0)
 
     def __str__(self) -> str:
-        amount = f"{self.amount:g}"
-        return f"{amount} {self.unit.removesuffix('s') if amount == '1' else self.unit}"
+        one = {"seconds": "second", "passes": "pass"}[self.unit]
+        return f"{self.amount:g} {one if self.amount == 1 else self.unit}"
 
 
 def check_budget(value: Any, argument: str) -> Budget | None:

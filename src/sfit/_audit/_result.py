@@ -184,7 +184,10 @@ class Audit(Reported):
     def _timeless(self) -> Any:
         """Everything that does not depend on when and how fast the audit ran."""
         settings = replace(self.settings, made="", seconds_per_pass=0.0)
-        return storable(replace(self, settings=settings, steps=())._content())
+        content = replace(self, settings=settings, steps=())._content()
+        for name in self.RESULTS:
+            content[name] = None if content[name] is None else content[name]["content"]
+        return storable(content)
 
     def __hash__(self) -> int:
         return hash((self.settings, self.related))
@@ -200,7 +203,18 @@ class Audit(Reported):
         return str(json.loads(self.to_json())["checksum"])
 
     def profile(self, feature: str) -> FeatureProfile | None:
-        """The profile of a feature; None if it has none."""
+        """The profile of a feature; None if it has none.
+
+        Parameters
+        ----------
+        feature : str
+            Its name.
+
+        Returns
+        -------
+        FeatureProfile or None
+            Response curve, values and gains.
+        """
         return next((one for one in self.profiles if one.feature == feature), None)
 
     # --- views -----------------------------------------------------------------------------

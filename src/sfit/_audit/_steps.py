@@ -21,8 +21,8 @@ from sfit.sample import Sample
 VALUES = 64
 """Values at which a restricted function is predicted, about; see `restrict/_tables.py`."""
 
-BUILD_UP_PASSES = 40
-"""Without a budget, the build-up is expected to cost at most this many passes."""
+MOST_PASSES = 40
+"""Without a budget, a step over rows and background rows is expected to cost no more passes."""
 
 FEWEST_ROWS = 300
 """Fewer rows would say too little about sets of features."""
@@ -65,6 +65,21 @@ class Steps:
     fields: Fields = field(default_factory=dict)
 
     @property
+    def n_features(self) -> int:
+        """Number of features under test."""
+        return len(self.sample.features.names)
+
+    @property
+    def singles(self) -> float:
+        """Expected seconds of a test of all single features that allows for any function."""
+        return self.costs.single(self.n_features)
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether a paired test needs the model's own prediction of every row and feature."""
+        return self.sample.view.structure is None
+
+    @property
     def found(self) -> list[int]:
         """Positions of the significant features, the strongest first."""
         names = self.sample.features.names
@@ -77,19 +92,36 @@ class Steps:
         """Names of the significant features, the strongest first."""
         return [self.sample.features.names[feature] for feature in self.found]
 
-    def optional(self, name: str, work: Callable[[], Fields], expected: float) -> None:
-        """Run a step if it fits into what is left of the budget."""
+    def optional(
+        self, name: str, work: Callable[[], Fields], expected: float, reason: str = ""
+    ) -> None:
+        """Run a step if it fits into what is left of the budget; `reason`: why only in part."""
         if expected > self.work.left and not self.work.is_stored(name):
             self.work.leave_out(name, TOO_LITTLE, expected)
         else:
-            self.fields |= self.work.run(name, work, expected=expected)
+            self.fields |= self.work.run(name, work, expected=expected, reason=reason)
+
+    def rows_for(self, n_sides: int, share: float) -> int:
+        """The rows that joint sides may use: within a share of the budget, or a few passes."""
+        n = len(self.sample.rows)
+        if self.work.limit is None:
+            affordable = MOST_PASSES * n // (n_sides * self.costs.n_background)
+        else:
+            affordable = int(share * self.work.left / max(self.costs.joint(1, n_sides), 1e-12))
+        return min(n, max(FEWEST_ROWS, affordable))
+
+    def subject_on(self, n_rows: int) -> Subject:
+        """The subject with `n_rows` rows, drawn at random."""
+        n, seed = len(self.sample.rows), self.subject.seed
+        return self.subject if n_rows >= n else self.subject.subset(drawn_rows(n, n_rows, seed))
 
     def learn(self, step: Step) -> None:
         """Correct the time of a prediction by that of a finished step of joint sides.
 
         Large batches are faster than the batch that was timed, and other programs interfere.
         """
-        ratio = step.seconds / step.expected if step.expected > 0 else 1.0
+        done = step.status != "left out" and step.expected > 0
+        ratio = step.seconds / step.expected if done else 1.0
         self.costs = replace(self.costs, per_row=self.costs.per_row * min(max(ratio, 0.2), 5.0))
 
     def metrics(self, side: str, rows: RowPredictions, sample: Sample) -> tuple[Any, ...]:
@@ -115,7 +147,6 @@ def run_steps(subject: Subject, around: Surroundings, work: Work, costs: Costs) 
     everything = predict_rows(sample, evaluation, sample.features.everything)
     nothing = predict_rows(sample, evaluation, frozenset())
     steps = Steps(subject, around, work, costs, sample, everything)
-    singles = costs.single(len(sample.features.names))
 
     def of_model() -> Fields:
         sides = {"all": everything, "nothing": nothing}
@@ -127,11 +158,11 @@ def run_steps(subject: Subject, around: Surroundings, work: Work, costs: Costs) 
         return {"related": subject.rematched(path)}
 
     steps.fields |= work.run("performance", of_model, expected=2 * costs.per_row * len(sample.rows))
-    steps.fields |= work.run("related features", related, expected=singles)
-    _typical(steps, singles)
+    steps.fields |= work.run("related features", related, expected=steps.singles)
+    _typical(steps)
     _curves(steps)
     _build_up(steps)
-    _groups(steps, singles)
+    _groups(steps)
     _protected(steps)
     steps.fields["correlated"] = correlated_groups(
         subject.X,
@@ -140,20 +171,26 @@ def run_steps(subject: Subject, around: Surroundings, work: Work, costs: Costs) 
         positions=around.positions,
         seed=subject.seed,
     )
-    _interactions(steps, singles)
-    _group_tests(steps, singles)
+    _interactions(steps)
+    _group_tests(steps)
     return steps
 
 
-def _typical(steps: Steps, expected: float) -> None:
-    def work() -> Fields:
-        path = steps.work.path_of("typical rows")
-        return {"typical": steps.subject.test(path, test="sign")}
+def _typical(steps: Steps) -> None:
+    subject, sample, work = steps.subject, steps.sample, steps.work
+    if subject.request.row_order is not None:
+        work.leave_out("typical rows", IN_TIME)
+        return
+    n_rows, expected = len(sample.rows), steps.singles
+    if steps.is_opaque:
+        n_rows = steps.rows_for(steps.n_features, share=0.3)
+        expected = steps.costs.joint(n_rows, steps.n_features)
 
-    if steps.subject.request.row_order is None:
-        steps.optional("typical rows", work, expected)
-    else:
-        steps.work.leave_out("typical rows", IN_TIME)
+    def run() -> Fields:
+        path = work.path_of("typical rows")
+        return {"typical": steps.subject_on(n_rows).test(path, test="sign")}
+
+    steps.optional("typical rows", run, expected, _part(1, 1, "", n_rows, len(sample.rows)))
 
 
 def _curves(steps: Steps) -> None:
@@ -180,14 +217,10 @@ def _curves(steps: Steps) -> None:
 
 
 def _build_up(steps: Steps) -> None:
-    sample, costs, work = steps.sample, steps.costs, steps.work
-    found, n = steps.found, len(steps.sample.rows)
-    n_sides = len(steps_of(found)) + 2
-    allowed = BUILD_UP_PASSES * n * costs.per_row
-    if work.limit is not None:
-        allowed = 0.4 * work.left
-    n_rows = min(n, max(FEWEST_ROWS, int(allowed / max(costs.joint(1, n_sides), 1e-12))))
-    reason = "" if n_rows == n else f"measured on {n_rows:,} rows, drawn at random."
+    sample, found, n = steps.sample, steps.found, len(steps.sample.rows)
+    # The sides of no feature and of all features cost one pass each, at most.
+    n_sides = max(1, len(steps_of(found)))
+    n_rows = steps.rows_for(n_sides, share=0.4)
 
     def run() -> Fields:
         request, seed = steps.subject.request, steps.subject.seed
@@ -196,15 +229,12 @@ def _build_up(steps: Steps) -> None:
         metrics = (*steps.fields["performance"], *steps.metrics("found", built.found, some))
         return {"build_up": built.steps, "explained": built.explained, "performance": metrics}
 
-    expected = costs.joint(n_rows, n_sides)
-    if expected > work.left and not work.is_stored("build-up"):
-        work.leave_out("build-up", TOO_LITTLE, expected)
-    else:
-        steps.fields |= work.run("build-up", run, expected=expected, reason=reason)
-        steps.learn(work.steps[-1])
+    expected = steps.costs.joint(n_rows, n_sides)
+    steps.optional("build-up", run, expected, _part(1, 1, "", n_rows, n))
+    steps.learn(steps.work.steps[-1])
 
 
-def _groups(steps: Steps, expected: float) -> None:
+def _groups(steps: Steps) -> None:
     by = steps.subject.request.by
     if by is None:
         steps.work.leave_out("groups of rows", "no groups were named: pass by=.")
@@ -214,7 +244,7 @@ def _groups(steps: Steps, expected: float) -> None:
         path = steps.work.path_of("groups of rows")
         return {"by_group": steps.subject.rematched(path, by=by)}
 
-    steps.optional("groups of rows", work, expected)
+    steps.optional("groups of rows", work, steps.singles)
 
 
 def _protected(steps: Steps) -> None:
@@ -253,30 +283,29 @@ def _protected(steps: Steps) -> None:
     steps.optional("protected attributes", work, 0.0)
 
 
-def _interactions(steps: Steps, singles: float) -> None:
+def _interactions(steps: Steps) -> None:
     subject, sample, work, costs = steps.subject, steps.sample, steps.work, steps.costs
     pairs = promising_pairs(sample, steps.found)[:MOST_PAIRS]
     if work.limit is None or not pairs or subject.request.row_order is not None:
         reason = NO_BUDGET if pairs else "fewer than two features are significant."
         work.leave_out("interactions", reason if work.limit is None or not pairs else IN_TIME)
         return
+    n, n_singles = len(sample.rows), steps.n_features if steps.is_opaque else 0
+    fixed = 0.0 if steps.is_opaque else steps.singles
     # Correlated groups get a part of what is left, if there are any.
-    share = 0.6 if steps.fields["correlated"] else 0.9
-    allowed = share * work.left - singles
-    n = len(sample.rows)
-    n_rows = min(n, max(FEWEST_ROWS, int(allowed / costs.joint(1, len(pairs)))))
-    n_pairs = min(len(pairs), int(allowed / costs.joint(n_rows)))
+    allowed = (0.6 if steps.fields["correlated"] else 0.9) * work.left - fixed
+    n_rows = min(n, max(FEWEST_ROWS, int(allowed / costs.joint(1, len(pairs) + n_singles))))
+    n_pairs = min(len(pairs), int(allowed / costs.joint(n_rows)) - n_singles)
     if n_pairs < 1 and not work.is_stored("interactions"):
-        work.leave_out("interactions", TOO_LITTLE, costs.joint(n_rows) + singles)
+        work.leave_out("interactions", TOO_LITTLE, costs.joint(n_rows, 1 + n_singles) + fixed)
         return
     reason = _part(n_pairs, len(pairs), "pairs", n_rows, n)
     chosen = partners_of(pairs[:n_pairs], sample.features.names)
 
     def run() -> Fields:
-        some = subject if n_rows == n else subject.subset(drawn_rows(n, n_rows, subject.seed))
         path = work.path_of("interactions")
         return {
-            "interactions": some.test(
+            "interactions": steps.subject_on(n_rows).test(
                 path,
                 test="mean",
                 interaction="additive",
@@ -286,12 +315,12 @@ def _interactions(steps: Steps, singles: float) -> None:
             )
         }
 
-    expected = costs.joint(n_rows, n_pairs) + singles
+    expected = costs.joint(n_rows, n_pairs + n_singles) + fixed
     steps.fields |= work.run("interactions", run, expected=expected, reason=reason)
 
 
-def _group_tests(steps: Steps, singles: float) -> None:
-    subject, sample, work, costs = steps.subject, steps.sample, steps.work, steps.costs
+def _group_tests(steps: Steps) -> None:
+    subject, sample, work = steps.subject, steps.sample, steps.work
     correlated = steps.fields["correlated"]
     if work.limit is None or not correlated:
         none = "no features are closely correlated."
@@ -300,22 +329,16 @@ def _group_tests(steps: Steps, singles: float) -> None:
     if subject.request.groups:
         work.leave_out("correlated groups", "groups= already says which columns form one feature.")
         return
-    n = len(sample.rows)
-    allowed = 0.9 * work.left - singles
-    n_rows = min(n, max(FEWEST_ROWS, int(allowed / costs.joint(1, len(correlated)))))
-    expected = costs.joint(n_rows, len(correlated)) + singles
-    if expected > work.left and not work.is_stored("correlated groups"):
-        work.leave_out("correlated groups", TOO_LITTLE, expected)
-        return
+    n, n_groups = len(sample.rows), len(correlated)
+    n_rows = steps.rows_for(n_groups, share=0.8)
     groups = {group.name: list(group.features) for group in correlated}
 
     def run() -> Fields:
-        some = subject if n_rows == n else subject.subset(drawn_rows(n, n_rows, subject.seed))
         path = work.path_of("correlated groups")
-        return {"group_tests": some.rematched(path, groups=groups)}
+        return {"group_tests": steps.subject_on(n_rows).rematched(path, groups=groups)}
 
-    reason = _part(len(groups), len(groups), "groups", n_rows, n)
-    steps.fields |= work.run("correlated groups", run, expected=expected, reason=reason)
+    expected = steps.costs.joint(n_rows, n_groups) + steps.singles
+    steps.optional("correlated groups", run, expected, _part(1, 1, "", n_rows, n))
 
 
 def _part(n_done: int, n_all: int, what: str, n_rows: int, n: int) -> str:
@@ -325,4 +348,4 @@ def _part(n_done: int, n_all: int, what: str, n_rows: int, n: int) -> str:
         parts.append(f"the {n_done} most promising of {n_all} {what}")
     if n_rows < n:
         parts.append(f"{n_rows:,} rows drawn at random")
-    return f"{' on '.join(parts)}: the budget allows no more." if parts else ""
+    return f"{' on '.join(parts)}, to save time." if parts else ""

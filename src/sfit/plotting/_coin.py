@@ -24,6 +24,7 @@ from sfit.plotting._style import (
     draw_points,
     explain,
     left_out_of,
+    lines_of,
     lost_note,
     lost_to_correction,
     name_ticks,
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 SHARES, BARS = (0.0, 0.65), (0.72, 1.0)
 """Left and right ends of the lollipops and of the bars, as shares of the width."""
+
+LONGEST_LINE = 52
+"""Characters of a line below the shares; the legend is beside it."""
 
 LOOKS: dict[str, dict[str, Any]] = {
     "better": {"facecolor": BLUE, "edgecolor": BLUE},
@@ -166,7 +170,10 @@ class CoinDisplay:
     @property
     def height(self) -> float:
         """Inches that the rows need."""
-        return 1.5 + height_of([len(tests) for tests in self.shown]) + 0.2 * any(self.hidden)
+        rows = [len(tests) for tests in self.shown]
+        lines = [len(self._text_below(k)) for k in range(len(rows))]
+        # The legend has up to four lines.
+        return 0.95 + height_of(rows, [*lines[:-1], max(lines[-1], 4)])
 
     def plot(self, ax: Any = None) -> CoinDisplay:
         """Draw on `ax`, or on new axes.
@@ -192,9 +199,10 @@ class CoinDisplay:
         self.coins_: list[Any] = []
         self.bars_: list[dict[str, Any]] = []
         self.counts_: list[list[str]] = []
-        boxes = stacked([len(tests) for tests in self.shown])
-        for box, tests, hidden in zip(boxes, self.shown, self.hidden, strict=True):
-            self._draw_shares(ax.inset_axes(_within(box, *SHARES)), tests, hidden)
+        texts = [self._text_below(k) for k in range(len(self.shown))]
+        boxes = stacked([len(tests) for tests in self.shown], [len(lines) for lines in texts])
+        for box, tests, lines in zip(boxes, self.shown, texts, strict=True):
+            self._draw_shares(ax.inset_axes(_within(box, *SHARES)), tests, lines)
             self._draw_bars(ax.inset_axes(_within(box, *BARS)), tests)
             for axes in (self.axes_[-1], self.bar_axes_[-1]):
                 axes.set_ylim(len(tests) - 0.4, -0.6)
@@ -233,7 +241,18 @@ class CoinDisplay:
         comma = "," if by.endswith(tuple("0123456789")) else ""  # the orders have their own betas
         return f"predicted better{by}{comma} when the model {how}{moved}"
 
-    def _draw_shares(self, axes: Any, tests: list[SetTest], hidden: Sequence[SetTest]) -> None:
+    def _text_below(self, place: int) -> list[str]:
+        """The lines below the shares of an order."""
+        tests = self.shown[place]
+        return lines_of(
+            f"share of {units(self.result.settings)} {self._improved(tests)}",
+            lost_note(map(self._is_lost, tests)),
+            left_out_of(self.hidden[place]),
+            OrderText(self.result, tests).note,
+            width=LONGEST_LINE,
+        )
+
+    def _draw_shares(self, axes: Any, tests: list[SetTest], lines: Sequence[str]) -> None:
         settings, rows = self.result.settings, range(len(tests))
         text = OrderText(self.result, tests)
         levels = [min(critical_of(test, settings) / max(test.n, 1), 1.0) for test in tests]
@@ -248,9 +267,7 @@ class CoinDisplay:
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1], labels=["0 %", "25 %", "50 %", "75 %", "100 %"])
         name_ticks(axes.yaxis, rows, text.labels)
         axes.set_title(text.title, loc="left", fontsize="medium", parse_math=False)
-        what = f"share of {units(settings)} {self._improved(tests)}"
-        notes = lost_note(lost), left_out_of(hidden), text.note
-        explain(axes, what.replace(" when", "\nwhen"), *notes)
+        explain(axes, *lines)
         axes.xaxis.label.set(ha="left", x=0.0)
         self.axes_.append(axes)
 

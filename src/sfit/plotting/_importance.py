@@ -9,6 +9,7 @@ from sfit._arguments import check_whole
 from sfit._summary import by_order
 from sfit._words import words_of
 from sfit.plotting._orders import MOST_SETS, OrderText, height_of, stacked
+from sfit.plotting._root_scale import set_root_scale
 from sfit.plotting._style import (
     GREY,
     Tooltip,
@@ -18,6 +19,7 @@ from sfit.plotting._style import (
     explain,
     inner_axes,
     left_out_of,
+    lines_of,
     lost_note,
     lost_to_correction,
     name_ticks,
@@ -113,7 +115,8 @@ class ImportanceDisplay:
     @property
     def height(self) -> float:
         """Inches that the rows need."""
-        return 1.1 + height_of([len(tests) for tests in self.shown]) + 0.2 * any(self.hidden)
+        rows = [len(tests) for tests in self.shown]
+        return 0.95 + height_of(rows, [len(self._text_below(k)) for k in range(len(rows))])
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on `ax`, or on new axes.
@@ -130,19 +133,19 @@ class ImportanceDisplay:
         """
         self.ax_ = ax = axes_or_new(ax, 7.0, self.height)
         self.figure_ = ax.figure
-        self.axes_ = inner_axes(ax, stacked([len(tests) for tests in self.shown]))
+        texts = [self._text_below(k) for k in range(len(self.shown))]
+        boxes = stacked([len(tests) for tests in self.shown], [len(lines) for lines in texts])
+        self.axes_ = inner_axes(ax, boxes)
         self.points_, self.intervals_, self.zeros_ = [], [], []
-        words = words_of(self.result)
-        for axes, tests, hidden in zip(self.axes_, self.shown, self.hidden, strict=True):
+        for axes, tests, lines in zip(self.axes_, self.shown, texts, strict=True):
             ys, text = range(len(tests)), OrderText(self.result, tests)
-            lost = [lost_to_correction(test, self.result.settings.alpha) for test in tests]
-            points, intervals = draw_intervals(axes, tests, ys, lost=lost)
-            scale = self._rescale(axes, tests)
+            points, intervals = draw_intervals(axes, tests, ys, lost=self._lost(tests))
+            if self._is_rooted(tests):
+                set_root_scale(axes, tests)
             name_ticks(axes.yaxis, ys, text.labels)
             axes.set_ylim(len(tests) - 0.4, -0.6)
             axes.set_title(text.title, loc="left", fontsize="medium", parse_math=False)
-            what = f"{words.axis}, with {words.interval}"
-            explain(axes, what, scale, lost_note(lost), left_out_of(hidden), text.note)
+            explain(axes, *lines)
             plain_frame(axes)
             self.points_.append(points)
             self.intervals_.append(intervals)
@@ -164,6 +167,20 @@ class ImportanceDisplay:
             for row, test in enumerate(tests)
         ]
 
-    def _rescale(self, axes: Any, tests: Sequence[AnySetTest]) -> str:
-        """Choose the scale of an order, and say in the label of its axis which it is."""
-        return ""
+    def _text_below(self, place: int) -> list[str]:
+        """The lines below the axes of an order."""
+        words, tests = words_of(self.result), self.shown[place]
+        return lines_of(
+            f"{words.axis}, with {words.interval}",
+            "square-root scale" if self._is_rooted(tests) else "",
+            lost_note(self._lost(tests)),
+            left_out_of(self.hidden[place]),
+            OrderText(self.result, tests).note,
+        )
+
+    def _lost(self, tests: Sequence[AnySetTest]) -> list[bool]:
+        return [lost_to_correction(test, self.result.settings.alpha) for test in tests]
+
+    def _is_rooted(self, tests: Sequence[AnySetTest]) -> bool:
+        """Whether the axis of an order has a square-root scale."""
+        return False

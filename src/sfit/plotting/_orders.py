@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfit._labels import labels, left_out_of_labels, set_label
 from sfit._set_tests import base_names
-from sfit.plotting._style import LONGEST_NAME, ROW_HEIGHT
+from sfit.plotting._style import LINE_HEIGHT, LONGEST_NAME, ROW_HEIGHT
 
 if TYPE_CHECKING:
     from sfit._result import SFITResult
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 MOST_SETS = 25
 """Sets that a picture shows of each order."""
-
-GAP = 3.4
-"""Space between two orders for titles and labels, in rows."""
 
 Box = tuple[float, float, float, float]
 
@@ -33,20 +30,27 @@ def names_in(result: SFITResult) -> list[str]:
     return list(dict.fromkeys([*result.feature_names, *bases]))
 
 
-def height_of(rows: Sequence[int]) -> float:
-    """Inches that stacked orders need, without the labels of the axes."""
-    return ROW_HEIGHT * (sum(rows) + GAP * (len(rows) - 1))
+def height_of(rows: Sequence[int], lines: Sequence[int]) -> float:
+    """Inches that stacked orders need, with the lines of text below each."""
+    gaps = sum(map(_gap, lines[:-1]))
+    return ROW_HEIGHT * (sum(rows) + gaps) + LINE_HEIGHT * max(lines[-1], 1)
 
 
-def stacked(rows: Sequence[int]) -> list[Box]:
-    """Boxes below each other, with heights in proportion to their rows."""
-    total = sum(rows) + GAP * (len(rows) - 1)
+def stacked(rows: Sequence[int], lines: Sequence[int]) -> list[Box]:
+    """Boxes below each other, with heights in proportion to their rows, and gaps for the text."""
+    gaps = [*map(_gap, lines[:-1]), 0.0]
+    total = sum(rows) + sum(gaps)
     boxes, top = [], 1.0
-    for n in rows:
+    for n, gap in zip(rows, gaps, strict=True):
         height = n / total
         boxes.append((0.0, max(top - height, 0.0), 1.0, height))
-        top -= height + GAP / total
-    return boxes or [(0.0, 0.0, 1.0, 1.0)]
+        top -= height + gap / total
+    return boxes
+
+
+def _gap(n_lines: int) -> float:
+    """Space below an order, in rows: its ticks and text, and the title of the next."""
+    return 2.4 + n_lines * LINE_HEIGHT / ROW_HEIGHT
 
 
 class OrderText:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from sfit._array import Array
 from sfit._set_tests import SetTest
 from sfit.exceptions import ArgumentError
 from sfit.plotting._importance import ImportanceDisplay
 from sfit.plotting._orders import MOST_SETS
-from sfit.plotting._style import extent
 
 if TYPE_CHECKING:
     from sfit._result import SFITResult
@@ -76,48 +72,11 @@ class RiseDisplay(ImportanceDisplay):
         """The title of the picture on a page."""
         return "How far the mean loss rises without each set"
 
-    def _rescale(self, axes: Any, tests: Sequence[AnySetTest]) -> str:
-        if not is_flattened([t.estimate for t in tests if t.significant]):
-            return ""
-        ends = [end for t in tests for end in (t.estimate, t.ci_low, t.ci_high)]
-        low, high = root(np.array(extent(ends)))
-        pad = 0.03 * (high - low)
-        axes.set_xscale("function", functions=(root, square))
-        axes.set_xlim(square(np.array([low - pad, high + pad])))
-        ticks = root_ticks(low - pad, high + pad)
-        axes.set_xticks(ticks, labels=[f"{tick:g}".replace("-", "−") for tick in ticks])
-        axes.minorticks_off()
-        return "square-root scale"
+    def _is_rooted(self, tests: Sequence[AnySetTest]) -> bool:
+        return is_flattened([test.estimate for test in tests if test.significant])
 
 
 def is_flattened(rises: Sequence[float]) -> bool:
     """Whether the largest of the significant rises would flatten the others on a linear axis."""
     finite = [rise for rise in rises if math.isfinite(rise)]
     return bool(finite) and max(finite) > DOMINANT * median(finite) > 0
-
-
-def root(values: Array) -> Array:
-    """The square root with the sign of each value."""
-    return np.sign(values) * np.sqrt(np.abs(values))
-
-
-def square(values: Array) -> Array:
-    """The inverse of `root`."""
-    return np.sign(values) * np.square(values)
-
-
-def root_ticks(low: float, high: float, n: int = 7) -> list[float]:
-    """Round numbers between the squares of `low` and `high`, about evenly spaced, with zero."""
-    step = (high - low) / n
-    places = [step * k for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
-    ticks = sorted({_rounded(math.copysign(place * place, place)) for place in places} | {0.0})
-    return [tick for tick in ticks if low <= math.copysign(math.sqrt(abs(tick)), tick) <= high]
-
-
-def _rounded(value: float) -> float:
-    """The nearest of 1, 1.5, 2, 3, 4, 5, 6 and 8 times a power of ten."""
-    if not value:
-        return 0.0
-    power = 10.0 ** math.floor(math.log10(abs(value)))
-    leading = min((1, 1.5, 2, 3, 4, 5, 6, 8, 10), key=lambda one: abs(one - abs(value) / power))
-    return float(f"{math.copysign(leading * power, value):.3g}")

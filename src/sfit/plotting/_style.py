@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +28,10 @@ LOST = "^"
 """Marker of a set that is significant only without the correction."""
 
 LONGEST_NAME = 26
+LONGEST_LINE = 70
+"""Characters of a line of small text below a plot."""
+LINE_HEIGHT = 0.14
+"""Height of such a line, in inches."""
 ROW_HEIGHT = 0.27
 """Height of a row, in inches."""
 
@@ -97,8 +102,12 @@ def name_ticks(axis: Any, positions: Sequence[float], labels: Sequence[str], **l
 
 def explain(ax: Any, what: str, *notes: str) -> None:
     """Label the horizontal axis, and add notes on what is left out."""
-    text = "\n".join(text for text in (what, *notes) if text)
-    ax.set_xlabel(text, fontsize="small", parse_math=False)
+    ax.set_xlabel("\n".join(lines_of(what, *notes)), fontsize="small", parse_math=False)
+
+
+def lines_of(*texts: str, width: int = LONGEST_LINE) -> list[str]:
+    """The lines of some texts below an axis; texts may be empty."""
+    return [line for text in texts for line in textwrap.wrap(text, width, break_on_hyphens=False)]
 
 
 def plain_frame(ax: Any) -> None:

@@ -134,17 +134,7 @@ class SignOff:
 
 
 Block = (
-    Text
-    | Facts
-    | Items
-    | Checklist
-    | Table
-    | Matrix
-    | Picture
-    | Cards
-    | Code
-    | Formula
-    | SignOff
+    Text | Facts | Items | Checklist | Table | Matrix | Picture | Cards | Code | Formula | SignOff
 )
 
 

@@ -81,14 +81,7 @@ def _unescaped(text: str) -> Any:
 
 
 def breakable(text: Any) -> Any:
-    """Escaped text whose long names may break; a break changes neither the text nor a copy of it.
-
-    Examples
-    --------
-    >>> from sfit.report._templates import breakable
-    >>> str(breakable("days_in_<b>"))
-    'days_<wbr>in_<wbr>&lt;b&gt;'
-    """
+    """Escaped text whose long names may break; a copy of it has no breaks."""
     from markupsafe import Markup
 
     return Markup("<wbr>").join(BREAKS.split(str(text)))
