@@ -119,6 +119,11 @@ def lines_of(*texts: str, width: int = LONGEST_LINE) -> list[str]:
     return [line for text in texts for line in textwrap.wrap(text, width, break_on_hyphens=False)]
 
 
+def narrow_lines(text: str) -> list[str]:
+    """The lines of a long sentence below narrow axes."""
+    return lines_of(text, width=46)
+
+
 def line_width(inches: float, names: Iterable[str]) -> int:
     """Characters of a line of small text below a figure of this width, beside these names."""
     left = COLUMN_WIDTH * max(map(columns, names), default=0)
