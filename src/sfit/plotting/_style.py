@@ -127,7 +127,7 @@ def narrow_lines(text: str) -> list[str]:
 def line_width(inches: float, names: Iterable[str]) -> int:
     """Characters of a line of small text below a figure of this width, beside these names."""
     left = COLUMN_WIDTH * max(map(columns, names), default=0)
-    return max(int(CHARACTERS_PER_INCH * (inches - left - 0.2)), 30)
+    return min(max(int(CHARACTERS_PER_INCH * (inches - left - 0.2)), 30), LONGEST_LINE)
 
 
 def plain_frame(ax: Any) -> None:
