@@ -96,8 +96,6 @@ def test_labels_in_a_picture_are_unique(name):
             for axes in seen
             if (legend := axes.get_legend())
         ]
-        if name in ("coin", "pairs"):
-            named = [of_axis for of_axis in named if "All rows" not in of_axis]
         for of_axis in named:
             assert len(set(map(look, of_axis))) == len(of_axis), (number, of_axis)
             assert all(printable(text) == text for text in of_axis if "\n" not in text)

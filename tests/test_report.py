@@ -141,7 +141,7 @@ def test_hostile_names_are_only_ever_text():
     result = hostile_result()
     html = result.to_html()
     page = Page(html)
-    harmless = "a body button dd defs div dl dt figcaption figure footer g h1 h2 h3 head header html input label li link main meta p path script section span strong style svg table tbody td text th thead title tr tspan ul use clippath rect"
+    harmless = "a body button dd defs div dl dt figcaption figure footer g h1 h2 h3 head header html input label li link main meta p path script section span strong style svg table tbody td text th thead title tr tspan ul use clippath rect pattern"
     assert {tag for tag, _ in page.elements} <= set(harmless.split())
     assert page.open == []
     assert len(page.all("script")) == len(page.all("style")) == 1
@@ -156,7 +156,7 @@ def test_hostile_names_are_only_ever_text():
 
 
 def test_size_for_many_features():
-    """Under 1 MB for 100 features, also with all their pairs; what is left out is counted."""
+    """Under 1.2 MB for 100 features and all their pairs; what is left out is counted."""
     rng = np.random.default_rng(0)
     names = [f"a_rather_long_name_of_a_feature_{number:03d}" for number in range(100)]
     X = pd.DataFrame(rng.normal(size=(300, 100)), columns=names)
@@ -175,7 +175,7 @@ def test_size_for_many_features():
     result = replace(first, tests=(*first.tests, *pairs))
     assert len(result.tests) == 5_050
     html = result.to_html()
-    assert len(html.encode()) < 1_000_000
+    assert len(html.encode()) < 1_200_000
     assert "4,450 more sets are not in this table" in html
     plain = html.replace("<wbr>", "")
     assert all(f">{name}<" in plain for name in names[:-1])
@@ -225,12 +225,12 @@ def test_three_orders_and_many_parts_fit_on_a_page():
 
 
 def test_marks_have_tooltips(second):
-    """Every row of the importance plot tells its numbers; the picture is named for readers."""
+    """Every row of the coin plot tells its numbers; the picture is named for readers."""
     html = second.to_html()
     first = html[html.index("<svg ") : html.index("</svg>")]
     assert first.count("<title>") == len(second.tests)
     assert "rows improve, p = " in first
-    assert 'role="img" aria-label="Median and interval of each set"' in first
+    assert 'role="img" aria-label="How many rows each set improves"' in first
     assert "style" not in first
 
 
@@ -450,7 +450,7 @@ def test_a_permutation_test_is_told_in_its_own_words(permuted):
     text = Page(permuted.to_html()).text
     for words in ("median", "Median", "beta", "improve", "p = 0,", "p = 0:"):
         assert words not in text, words
-    assert "Rise and interval of each set" in permuted.to_html()
+    assert "How far the mean loss rises without each set" in permuted.to_html()
     assert permuted.to_html().count("<figure>") == 2
 
 

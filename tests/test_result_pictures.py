@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_results import N_ROWS, made, permutation, settings, sign
+from named_results import N_ROWS, made, permutation, settings, sign
 
 import sfit
 from sfit._binomial import critical_count
@@ -132,7 +133,7 @@ def test_sets_that_lost_significance_are_triangles(first):
     assert note in display.axes_[0].get_xlabel()
     assert "verdicts are corrected" in display.caption
     lost = [tip.text for tip in display.tooltips() if "without the correction" in tip.text]
-    assert len(lost) == 2 and all(text.startswith("b\n") for text in lost)
+    assert len(lost) == 1 and lost[0].startswith("b\n")
     plain = CoinDisplay.from_result(first)
     assert note not in plain.axes_[0].get_xlabel() and "corrected" not in plain.caption
     for other in (ImportanceDisplay.from_result(result), _risen(correction="holm")):
@@ -326,7 +327,7 @@ def test_the_build_up_of_a_result(second):
     one, two = second.gates
     losses = [second.tests[0].loss_base, one.loss_found, two.loss_found, two.loss_full]
     ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in display.bars_]
-    np.testing.assert_allclose(ends, list(zip(losses, losses[1:], strict=False)))
+    np.testing.assert_allclose(ends, list(pairwise(losses)))
     assert [bar.get_hatch() for bar in display.bars_] == [None, None, "/////"]
     assert labels(display.ax_.yaxis) == [
         "everything hidden",
@@ -386,7 +387,7 @@ def test_steps_beyond_twelve_are_merged(n):
 
 
 def test_results_without_gates_have_no_build_up():
-    with pytest.raises(ArgumentError, match="result must have gates.*test='sign'"):
+    with pytest.raises(ArgumentError, match=r"result must have gates.*test='sign'"):
         BuildUpDisplay.from_result(made(["a", "b"], "permutation test"))
 
 
@@ -414,6 +415,12 @@ PICTURES = {
 LONG = "total_outstanding_balance_of_all_revolving_accounts_at_month_end_"
 
 
+def legend(axes):
+    """The texts of a legend."""
+    found = axes.get_legend()
+    return (found.get_title(), *found.get_texts()) if found else ()
+
+
 @pytest.mark.parametrize("n", [7, 40, 300])
 @pytest.mark.parametrize("name", PICTURES)
 def test_texts_do_not_overlap(name, n):
@@ -427,7 +434,7 @@ def test_texts_do_not_overlap(name, n):
         text.get_window_extent()
         for axes in every
         if axes.axison
-        for text in (*axes.get_yticklabels(), axes.xaxis.label, axes._left_title)
+        for text in (*axes.get_yticklabels(), axes.xaxis.label, axes._left_title, *legend(axes))
         if text.get_text()
     ]
     inside = display.figure_.bbox
@@ -446,8 +453,7 @@ def test_text_follows_the_style(name):
         axes = getattr(display, "axes_", [display.ax_])[0]
         assert axes.get_yticklabels()[0].get_color() == "white"
         assert axes.xaxis.label.get_color() == "white"
-        texts = [text for text in getattr(display, "texts_", ())]
-        assert all(text.get_color() == "white" for text in texts)
+        assert all(text.get_color() == "white" for text in getattr(display, "texts_", ()))
 
 
 @pytest.mark.parametrize("name", PICTURES)

@@ -11,12 +11,15 @@ import pandas as pd
 
 import sfit
 from sfit.plotting import (
+    BuildUpDisplay,
+    CoinDisplay,
     DeltaDisplay,
     ImportanceDisplay,
     InteractionDisplay,
     ModelsDisplay,
     PartsDisplay,
     RanksDisplay,
+    RiseDisplay,
 )
 
 
@@ -123,6 +126,9 @@ def comparisons(model: Any, other: Any) -> sfit.PartComparison:
 def pictures(model: Any, result: sfit.SFITResult, by_class: sfit.PartitionedResult) -> None:
     X, y = sfit.simulate.interactions(100)
     assert_type(ImportanceDisplay.from_result(result), ImportanceDisplay)
+    assert_type(CoinDisplay.from_result(result), CoinDisplay)
+    assert_type(RiseDisplay.from_result(result), RiseDisplay)
+    assert_type(BuildUpDisplay.from_result(result), BuildUpDisplay)
     assert_type(InteractionDisplay.from_result(result, model=model), InteractionDisplay)
     assert_type(PartsDisplay.from_result(by_class), PartsDisplay)
     assert_type(DeltaDisplay.from_model(model, X, y, "X1"), DeltaDisplay)

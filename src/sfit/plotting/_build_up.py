@@ -18,16 +18,20 @@ from sfit.plotting._style import (
     ROW_HEIGHT,
     Tooltip,
     axes_or_new,
-    explain,
+    line_width,
+    lines_of,
     name_ticks,
     over_row,
     plain_frame,
+    write_below,
 )
 
 if TYPE_CHECKING:
     from sfit._result import SFITResult
 
 MOST_STEPS = 12
+WIDTH = 7.0
+"""Inches of a new figure."""
 MOST_NAMES = 3
 """Members of a set that a label names; the others are counted."""
 
@@ -185,7 +189,7 @@ class BuildUpDisplay:
         BuildUpDisplay
             The display itself.
         """
-        self.ax_ = ax = axes_or_new(ax, 7.0, self.height)
+        self.ax_ = ax = axes_or_new(ax, WIDTH, self.height)
         self.figure_ = ax.figure
         self.bars_: list[Any] = []
         self.points_: list[Any] = []
@@ -219,7 +223,9 @@ class BuildUpDisplay:
         name_ticks(ax.yaxis, range(len(rows)), [row.label for row in rows])
         cut = "the axis does not begin at 0" if left > 0 else ""
         what = f"mean loss ({printable(self.loss)})"
-        explain(ax, what, cut, left_out_of_labels(self._names(), self._width))
+        ends = left_out_of_labels(self._names(), self._width)
+        width_of_lines = line_width(WIDTH, [row.label for row in rows])
+        write_below(ax, lines_of(what, cut, ends, width=width_of_lines))
         ax.locator_params(axis="x", nbins=6)
         plain_frame(ax)
         return self

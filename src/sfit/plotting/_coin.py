@@ -7,31 +7,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sfit._arguments import check_whole
 from sfit._binomial import critical_count
+from sfit._labels import columns
 from sfit._set_tests import SetTest, sign_tests
 from sfit._summary import by_order
 from sfit._text import number, percent
 from sfit._words import words_of
 from sfit._words._terms import amounts, units
 from sfit.exceptions import ArgumentError
-from sfit.plotting._orders import MOST_SETS, Box, OrderText, height_of, stacked
+from sfit.plotting._orders import MOST_SETS, Box, OrderText, all_labels, height_of, stacked
 from sfit.plotting._style import (
     BLUE,
+    COLUMN_WIDTH,
     GREY,
+    LINE_HEIGHT,
     ORANGE,
     Tooltip,
     axes_or_new,
     colors_of,
     draw_points,
-    explain,
     left_out_of,
+    line_width,
     lines_of,
     lost_note,
     lost_to_correction,
     name_ticks,
     order_color,
-    over_row,
     plain_frame,
     sentence,
+    write_below,
 )
 
 if TYPE_CHECKING:
@@ -40,8 +43,8 @@ if TYPE_CHECKING:
 SHARES, BARS = (0.0, 0.65), (0.72, 1.0)
 """Left and right ends of the lollipops and of the bars, as shares of the width."""
 
-LONGEST_LINE = 52
-"""Characters of a line below the shares; the legend is beside it."""
+NARROWEST = 7.0
+"""Inches of the narrowest figure; long names make it wider."""
 
 LOOKS: dict[str, dict[str, Any]] = {
     "better": {"facecolor": BLUE, "edgecolor": BLUE},
@@ -168,12 +171,18 @@ class CoinDisplay:
         return " ".join(texts)
 
     @property
+    def width(self) -> float:
+        """Inches of a new figure."""
+        return max(
+            NARROWEST, 5.6 + COLUMN_WIDTH * max(map(columns, all_labels(self.result, self.shown)))
+        )
+
+    @property
     def height(self) -> float:
         """Inches that the rows need."""
         rows = [len(tests) for tests in self.shown]
         lines = [len(self._text_below(k)) for k in range(len(rows))]
-        # The legend has up to four lines.
-        return 0.95 + height_of(rows, [*lines[:-1], max(lines[-1], 4)])
+        return 1.4 + height_of(rows, lines)
 
     def plot(self, ax: Any = None) -> CoinDisplay:
         """Draw on `ax`, or on new axes.
@@ -188,7 +197,7 @@ class CoinDisplay:
         CoinDisplay
             The display itself.
         """
-        self.ax_ = ax = axes_or_new(ax, 7.6, self.height)
+        self.ax_ = ax = axes_or_new(ax, self.width, self.height)
         self.figure_ = ax.figure
         ax.set_axis_off()
         self.axes_: list[Any] = []
@@ -207,7 +216,7 @@ class CoinDisplay:
             for axes in (self.axes_[-1], self.bar_axes_[-1]):
                 axes.set_ylim(len(tests) - 0.4, -0.6)
                 plain_frame(axes)
-        self._add_legend(self.bar_axes_[-1])
+        self._add_legend(self.axes_[-1], len(texts[-1]))
         return self
 
     def tooltips(self) -> list[Tooltip]:
@@ -218,20 +227,17 @@ class CoinDisplay:
         list of tuple
             Axes, corner, transform and text.
         """
+        from matplotlib.transforms import blended_transform_factory
+
         words = words_of(self.result)
-        rows = [
-            [
-                sentence(test, words) + self._lost_text(test) + self._rows_text(test)
-                for test in tests
-            ]
-            for tests in self.shown
-        ]
-        return [
-            over_row(axes, row, text)
-            for of_kind in (self.axes_, self.bar_axes_)
-            for axes, texts in zip(of_kind, rows, strict=True)
-            for row, text in enumerate(texts)
-        ]
+        tips = []
+        for axes, tests in zip(self.axes_, self.shown, strict=True):
+            # One area covers the share and the bar of a row.
+            across = blended_transform_factory(self.ax_.transAxes, axes.transData)
+            for row, test in enumerate(tests):
+                text = sentence(test, words) + self._lost_text(test) + self._rows_text(test)
+                tips.append(Tooltip(self.ax_, (0, row - 0.5), across, text))
+        return tips
 
     def _improved(self, tests: Sequence[SetTest]) -> str:
         settings = self.result.settings
@@ -249,7 +255,7 @@ class CoinDisplay:
             lost_note(map(self._is_lost, tests)),
             left_out_of(self.hidden[place]),
             OrderText(self.result, tests).note,
-            width=LONGEST_LINE,
+            width=line_width(NARROWEST, all_labels(self.result, self.shown)),
         )
 
     def _draw_shares(self, axes: Any, tests: list[SetTest], lines: Sequence[str]) -> None:
@@ -264,10 +270,10 @@ class CoinDisplay:
         self.stems_.append(axes.hlines(rows, 0.5, shares, color=colors, linewidth=thick))
         self.points_.append(draw_points(axes, tests, shares, rows, colors, lost))
         axes.set_xlim(-0.02, 1.02)
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], labels=["0 %", "25 %", "50 %", "75 %", "100 %"])
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], labels=["0 %", "", "50 %", "", "100 %"])
         name_ticks(axes.yaxis, rows, text.labels)
         axes.set_title(text.title, loc="left", fontsize="medium", parse_math=False)
-        explain(axes, *lines)
+        write_below(axes, lines)
         axes.xaxis.label.set(ha="left", x=0.0)
         self.axes_.append(axes)
 
@@ -281,8 +287,9 @@ class CoinDisplay:
         bars = {}
         for place, (kind, look) in enumerate(LOOKS.items()):
             widths = [one[place] / max(sum(one), 1) for one in counts]
-            lines = [0.6 if width else 0.0 for width in widths]
-            bars[kind] = axes.barh(rows, widths, left=lefts, height=0.6, linewidth=lines, **look)
+            bars[kind] = axes.barh(rows, widths, left=lefts, height=0.6, linewidth=0.6, **look)
+            for bar, width in zip(bars[kind], widths, strict=True):
+                bar.set_visible(width > 0)
             lefts = [left + width for left, width in zip(lefts, widths, strict=True)]
         self.bars_.append(bars)
         self.counts_.append([f"{test.n_positive:,} of {test.n:,}" for test in tests])
@@ -291,32 +298,35 @@ class CoinDisplay:
         axes.spines["bottom"].set_visible(False)
         axes.yaxis.tick_right()
         name_ticks(axes.yaxis, rows, self.counts_[-1], fontsize="small")
-        axes.set_title(
-            "All rows" if settings.n_clusters is None else "All rows of the clusters",
-            loc="left",
-            fontsize="medium",
-        )
         self.bar_axes_.append(axes)
 
-    def _add_legend(self, axes: Any) -> None:
-        """Explain the kinds of rows that there are, below the bars."""
+    def _add_legend(self, axes: Any, n_lines: int) -> None:
+        """Explain the kinds of rows that there are, below the lines of text."""
         from matplotlib.patches import Patch
+        from matplotlib.transforms import ScaledTranslation
 
         drawn = [
             Patch(label=kind, linewidth=0.6, **look)
             for kind, look in LOOKS.items()
             if any(bar.get_width() for bars in self.bars_ for bar in bars[kind])
         ]
-        if drawn:
-            self.legend_ = axes.legend(
-                handles=drawn,
-                loc="upper left",
-                bbox_to_anchor=(-0.04, -0.01),
-                frameon=False,
-                fontsize="small",
-                borderaxespad=0.0,
-                labelspacing=0.25,
-            )
+        below = ScaledTranslation(0, -0.38 - LINE_HEIGHT * n_lines, axes.figure.dpi_scale_trans)
+        self.legend_ = axes.legend(
+            handles=drawn,
+            title="bars: all rows",
+            loc="upper left",
+            bbox_to_anchor=(0, 0),
+            bbox_transform=axes.transAxes + below,
+            frameon=False,
+            fontsize="small",
+            title_fontsize="small",
+            alignment="left",
+            ncols=2,
+            borderaxespad=0.0,
+            borderpad=0.0,
+            labelspacing=0.25,
+            columnspacing=1.2,
+        )
 
     def _lost_text(self, test: SetTest) -> str:
         return " (significant without the correction)" * self._is_lost(test)

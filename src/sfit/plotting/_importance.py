@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sfit._arguments import check_whole
 from sfit._summary import by_order
 from sfit._words import words_of
-from sfit.plotting._orders import MOST_SETS, OrderText, height_of, stacked
+from sfit.plotting._orders import MOST_SETS, OrderText, all_labels, height_of, stacked
 from sfit.plotting._root_scale import set_root_scale
 from sfit.plotting._style import (
     GREY,
@@ -16,9 +16,9 @@ from sfit.plotting._style import (
     axes_or_new,
     corrected_verdicts,
     draw_intervals,
-    explain,
     inner_axes,
     left_out_of,
+    line_width,
     lines_of,
     lost_note,
     lost_to_correction,
@@ -26,11 +26,15 @@ from sfit.plotting._style import (
     over_row,
     plain_frame,
     sentence,
+    write_below,
 )
 
 if TYPE_CHECKING:
     from sfit._result import SFITResult
     from sfit._set_tests import AnySetTest
+
+WIDTH = 7.0
+"""Inches of a new figure."""
 
 
 class ImportanceDisplay:
@@ -131,7 +135,7 @@ class ImportanceDisplay:
         ImportanceDisplay
             The display itself.
         """
-        self.ax_ = ax = axes_or_new(ax, 7.0, self.height)
+        self.ax_ = ax = axes_or_new(ax, WIDTH, self.height)
         self.figure_ = ax.figure
         texts = [self._text_below(k) for k in range(len(self.shown))]
         boxes = stacked([len(tests) for tests in self.shown], [len(lines) for lines in texts])
@@ -145,7 +149,7 @@ class ImportanceDisplay:
             name_ticks(axes.yaxis, ys, text.labels)
             axes.set_ylim(len(tests) - 0.4, -0.6)
             axes.set_title(text.title, loc="left", fontsize="medium", parse_math=False)
-            explain(axes, *lines)
+            write_below(axes, lines)
             plain_frame(axes)
             self.points_.append(points)
             self.intervals_.append(intervals)
@@ -176,6 +180,7 @@ class ImportanceDisplay:
             lost_note(self._lost(tests)),
             left_out_of(self.hidden[place]),
             OrderText(self.result, tests).note,
+            width=line_width(WIDTH, all_labels(self.result, self.shown)),
         )
 
     def _lost(self, tests: Sequence[AnySetTest]) -> list[bool]:

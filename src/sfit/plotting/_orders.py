@@ -53,6 +53,11 @@ def _gap(n_lines: int) -> float:
     return 2.4 + n_lines * LINE_HEIGHT / ROW_HEIGHT
 
 
+def all_labels(result: SFITResult, shown: Sequence[Sequence[AnySetTest]]) -> list[str]:
+    """The labels of all sets shown."""
+    return [label for tests in shown for label in OrderText(result, tests).labels]
+
+
 class OrderText:
     """The words beside the sets of one order."""
 

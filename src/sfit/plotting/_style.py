@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sfit._labels import JOIN
+from sfit._labels import JOIN, columns
 from sfit._set_tests import base_names
 from sfit._text import listed, number, p_relation, printable, shortened
 from sfit.exceptions import ArgumentError, MissingDependencyError
@@ -28,10 +28,14 @@ LOST = "^"
 """Marker of a set that is significant only without the correction."""
 
 LONGEST_NAME = 26
-LONGEST_LINE = 70
+LONGEST_LINE = 66
 """Characters of a line of small text below a plot."""
 LINE_HEIGHT = 0.14
 """Height of such a line, in inches."""
+COLUMN_WIDTH = 0.078
+"""Width of a column of a name beside a plot, in inches."""
+CHARACTERS_PER_INCH = 15.3
+"""Of small text."""
 ROW_HEIGHT = 0.27
 """Height of a row, in inches."""
 
@@ -102,12 +106,23 @@ def name_ticks(axis: Any, positions: Sequence[float], labels: Sequence[str], **l
 
 def explain(ax: Any, what: str, *notes: str) -> None:
     """Label the horizontal axis, and add notes on what is left out."""
-    ax.set_xlabel("\n".join(lines_of(what, *notes)), fontsize="small", parse_math=False)
+    write_below(ax, lines_of(what, *notes))
+
+
+def write_below(ax: Any, lines: Iterable[str]) -> None:
+    """Small text below the horizontal axis."""
+    ax.set_xlabel("\n".join(lines), fontsize="small", parse_math=False)
 
 
 def lines_of(*texts: str, width: int = LONGEST_LINE) -> list[str]:
     """The lines of some texts below an axis; texts may be empty."""
     return [line for text in texts for line in textwrap.wrap(text, width, break_on_hyphens=False)]
+
+
+def line_width(inches: float, names: Iterable[str]) -> int:
+    """Characters of a line of small text below a figure of this width, beside these names."""
+    left = COLUMN_WIDTH * max(map(columns, names), default=0)
+    return max(int(CHARACTERS_PER_INCH * (inches - left - 0.2)), 30)
 
 
 def plain_frame(ax: Any) -> None:

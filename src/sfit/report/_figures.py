@@ -122,11 +122,11 @@ def _canvas(width: float, height: float) -> Iterator[Any]:
 
 
 def _cover(tip: Tooltip, key: str) -> None:
-    """An invisible rectangle with a tooltip: easier to hit than a mark."""
+    """An invisible rectangle with a tooltip, above all marks: easier to hit than each of them."""
     from matplotlib.patches import Rectangle
 
     area = Rectangle(tip.corner, 1, 1, transform=tip.transform, fill=False, linewidth=0, gid=key)
-    tip.axes.add_patch(area)
+    tip.axes.add_patch(area).set_zorder(1_000)
 
 
 def _svg(figure: Any, name: str, tips: Tips, label: str) -> str:
