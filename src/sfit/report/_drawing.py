@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from sfit.plotting._style import LINE_HEIGHT
 from sfit.report._figures import WIDTH, render
 
 NARROW = 4.6
@@ -71,9 +72,7 @@ class _LabelsAbove:
                 _move_labels(axes)
                 self.moved = True
         ax.figure.draw_without_rendering()
-        for axes in _visible(ax.figure.axes):
-            inches = axes.get_window_extent().width / ax.figure.dpi
-            _wrap(axes.xaxis.label, max(20, round(PER_INCH * inches)))
+        _wrap_labels([axes for axes in _visible(ax.figure.axes) if axes.get_xlabel()])
 
     def tooltips(self) -> list[Any]:
         return []
@@ -108,7 +107,26 @@ def _move_labels(axes: Any) -> None:
         tick.label1.set_visible(False)
 
 
-def _wrap(label: Any, width: int) -> None:
-    lines = label.get_text().splitlines()
-    wrapped = [textwrap.wrap(line, width, break_on_hyphens=False) for line in lines]
-    label.set_text("\n".join(line for one in wrapped for line in one))
+def _wrap_labels(labelled: list[Any]) -> None:
+    """Wrap the text below axes: to the figure, or to the axes if there is text beside it."""
+    boxes = [axes.get_window_extent() for axes in labelled]
+    for axes, box in zip(labelled, boxes, strict=True):
+        beside = [one for one in boxes if one is not box and one.y0 < box.y1 and box.y0 < one.y1]
+        inches = box.width / axes.figure.dpi if beside else 0.9 * NARROW
+        old = axes.get_xlabel().splitlines()
+        width = max(20, round(PER_INCH * inches))
+        wrapped = [textwrap.wrap(line, width, break_on_hyphens=False) for line in old]
+        new = [line for lines in wrapped for line in lines]
+        axes.xaxis.label.set_text("\n".join(new))
+        legend = axes.get_legend()
+        if legend is not None and legend.get_window_extent().y1 < box.y0:
+            _lower(legend, LINE_HEIGHT * (len(new) - len(old)))
+
+
+def _lower(legend: Any, inches: float) -> None:
+    """Move a legend that stands below the text."""
+    from matplotlib.transforms import IdentityTransform, ScaledTranslation, TransformedBbox
+
+    down = ScaledTranslation(0, -inches, legend.figure.dpi_scale_trans)
+    place = TransformedBbox(legend.get_bbox_to_anchor(), down)
+    legend.set_bbox_to_anchor(place, IdentityTransform())
