@@ -557,6 +557,33 @@ def test_errors_name_the_option(message, arguments, expected):
     assert with_option(message, arguments) == expected
 
 
+def test_no_beta_suffices(folder, joblib_file):
+    """The remedy names options of the program, not arguments of Python."""
+    options = ("-t", "label", "--allow-pickle", "--seed", "5", "--models", "2")
+    ended = run("beta", joblib_file, "rows.csv", *options, "--max-beta", "1e-9", cwd=folder)
+    assert_refused(ended, "no beta up to --max-beta 1e-09", "Raise --max-beta of 'sfit beta'")
+    assert "max_beta" not in ended.stderr
+    assert "sfit.choose_beta" not in ended.stderr
+
+
+def test_categories_of_a_lightgbm_file_come_back(tmp_path):
+    """Trained on pandas categories, saved as text, tested on the words of a CSV file."""
+    lightgbm = pytest.importorskip("lightgbm")
+    data = rows()[["a", "b"]]
+    word = pd.Series(["p", "q", "r", "s"]).take([i % 4 for i in range(len(data))])
+    data = data.assign(k=pd.Categorical(word.to_numpy()))
+    y = data["a"] + 3.0 * data["k"].isin(["q", "s"])
+    model = lightgbm.LGBMRegressor(n_estimators=20, n_jobs=1, verbose=-1).fit(data, y)
+    model.booster_.save_model(tmp_path / "model.txt")
+    data.assign(y=y).to_csv(tmp_path / "rows.csv", index=False)
+    options = ("-t", "y", "--reference", "mode", "--json", tmp_path / "out.json")
+    ended = run("test", tmp_path / "model.txt", tmp_path / "rows.csv", *options)
+    assert ended.returncode == 0, ended.stderr
+    expected = sfit.feature_significance(model, data, y, reference="mode")
+    assert sfit.SFITResult.from_json(tmp_path / "out.json").table.equals(expected.table)
+    assert expected.tests[2].share_moved == 0.5
+
+
 def test_a_question_needs_no_full_stop():
     assert_refused(run("tset"), "Did you mean 'test'? See: sfit --help")
 

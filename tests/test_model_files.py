@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -322,6 +323,88 @@ def test_types_on_the_list(tmp_path, kind):
     model = makers[kind]().fit(X, (y > 0).astype(int) if kind == "calibrated" else y)
     skops.dump(model, tmp_path / "model.skops")
     assert_array_equal(load_model(tmp_path / "model.skops").predict(X), model.predict(X))
+
+
+ORDINARY = ("imputer", "selector", "selection", "information", "chi2", "categories")
+
+
+def ordinary(kind):
+    """A pipeline as people write it, and its rows."""
+    from sklearn import compose, ensemble, feature_selection, impute, linear_model, preprocessing
+    from sklearn.pipeline import make_pipeline
+
+    data = rows()
+    X, y = data[["a", "b", "c"]].assign(word=np.where(data["a"] > 0, "x", "y")), data["value"]
+    numbers, scaled = ["a", "b", "c"], preprocessing.StandardScaler()
+    words = compose.make_column_selector(dtype_include=object)
+    if kind == "categories":
+        X = X.assign(word=X["word"].astype("category"))
+        boosting = ensemble.HistGradientBoostingRegressor(max_iter=3)
+        return boosting.set_params(categorical_features="from_dtype").fit(X, y), X
+    if kind == "chi2":
+        positive = preprocessing.MinMaxScaler()
+        chosen = feature_selection.SelectKBest(feature_selection.chi2, k=2)
+        classifier = linear_model.LogisticRegression()
+        return make_pipeline(positive, chosen, classifier).fit(X[numbers], y > 0), X[numbers]
+    steps = {
+        "imputer": make_pipeline(impute.SimpleImputer(), scaled),
+        "selector": scaled,
+        "selection": feature_selection.SelectKBest(feature_selection.f_regression, k=2),
+        "information": feature_selection.SelectKBest(feature_selection.mutual_info_regression, k=2),
+    }
+    encoder = (preprocessing.OneHotEncoder(), words if kind == "selector" else ["word"])
+    head = compose.make_column_transformer((steps[kind], numbers), encoder)
+    frame = X.astype({"word": object})
+    return make_pipeline(head, linear_model.LinearRegression()).fit(frame, y), frame
+
+
+@pytest.mark.parametrize("kind", ORDINARY)
+def test_ordinary_pipelines_need_no_permission(tmp_path, kind):
+    """Types and functions that scikit-learn's own estimators hold are on the list."""
+    skops = pytest.importorskip("skops.io")
+    model, X = ordinary(kind)
+    skops.dump(model, tmp_path / "model.skops")
+    assert_array_equal(load_model(tmp_path / "model.skops").predict(X), model.predict(X))
+
+
+def dumped(model, path):
+    """The schema of a skops file."""
+    skops = pytest.importorskip("skops.io")
+    skops.dump(model, path)
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("schema.json"))
+
+
+@pytest.mark.parametrize("function", [os.system, np.log1p, print], ids=["system", "ufunc", "print"])
+def test_a_partial_of_another_function_needs_permission(tmp_path, function):
+    """Whatever skops thinks of the function itself."""
+    from sklearn.preprocessing import FunctionTransformer
+
+    dumped(FunctionTransformer(partial(function)), tmp_path / "model.skops")
+    with pytest.raises(ModelError, match=r"--trust functools\.partial"):
+        load_model(tmp_path / "model.skops")
+
+
+@pytest.mark.parametrize("loader", ["ObjectNode", "TypeNode", "ConstructorFromReduceNode"])
+@pytest.mark.parametrize("kind", ["imputer", "categories"])
+def test_reviewed_types_in_another_form_need_permission(tmp_path, kind, loader):
+    """A loader decides what is done with a type: only the reviewed one is allowed."""
+    schema = dumped(ordinary(kind)[0], tmp_path / "model.skops")
+    name = "numpy.dtype" if kind == "imputer" else "functools.partial"
+    module, _, member = name.rpartition(".")
+    left, changed = [schema], 0
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            if (node.get("__module__"), node.get("__class__")) == (module, member):
+                node["__loader__"], changed = loader, changed + 1
+            left.extend(node.values())
+        elif isinstance(node, list):
+            left.extend(node)
+    assert changed
+    hostile = zipped(tmp_path / "hostile.skops", schema_json=json.dumps(schema))
+    with pytest.raises(ModelError):
+        load_model(hostile)
 
 
 # --- ONNX, boosters, torch ------------------------------------------------------------------

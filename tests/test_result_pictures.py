@@ -226,13 +226,13 @@ def test_a_chain_of_folds_counts_its_tested_rows(rows):
 
 def test_many_sets_are_counted():
     """300 features: 25 rows; the rest in a sentence."""
-    names = [f"customer_credit_bureau_aggregated_{number}_amount" for number in range(300)]
+    names = [f"customer_credit_bureau_{number}_amount" for number in range(300)]
     result = replace(made(names), tests=made(names).tests[:300])
     display = CoinDisplay.from_result(result)
     assert len(display.shown[0]) == 25 and len(display.hidden[0]) == 275
     words = " ".join(display.axes_[0].get_xlabel().split())
     assert re.search(r"275 more sets are not shown, \d+ of them significant\.", words)
-    assert "Every name begins with “customer_credit_bureau_aggregated_”" in words
+    assert "Every name begins with “customer_credit_bureau_”" in words
     assert labels(display.axes_[0].yaxis)[0] == "…0_amount"
 
 

@@ -30,7 +30,7 @@ SEPARATORS = "_.-/: "
 FEWEST_COLUMNS = 6
 """Columns on which a name can still be told from its beginning and its end."""
 
-LONGEST_END = 40
+LONGEST_END = 30
 """Characters of the words left out that a sentence quotes."""
 
 

@@ -29,17 +29,21 @@ MOST_DRAWN = 12
 
 MOST_IN_APPENDIX = 40
 
+MOST_MORE = 6
+"""Cards in the appendix: pictures of hundreds of features would make a page too large to send."""
+
 KINDS: tuple[Kind, ...] = ("name", *("number",) * 7, "name", "verdict")
 """The columns of the table of all features."""
 
 
 def appendices(audit: Audit, cards: Sequence[Card]) -> tuple[Section, ...]:
     """The last sections of the page; `cards` are those that the body has no room for."""
-    more = (
-        [Section("More features", "more-features", (Cards(tuple(cards)),), appendix=True)]
-        if cards
-        else []
-    )
+    more = []
+    if cards:
+        blocks: list[Block] = [Cards(tuple(cards[:MOST_MORE]))]
+        if len(cards) > MOST_MORE:
+            blocks.append(Text(f"{len(cards) - MOST_MORE} weaker features have no card.", "note"))
+        more.append(Section("More features", "more-features", tuple(blocks), appendix=True))
     return (
         *more,
         Section("All features", "all-features", _every_feature(audit), appendix=True),

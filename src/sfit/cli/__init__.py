@@ -14,7 +14,7 @@ import warnings
 from typing import Any
 
 from sfit.cli._text import say
-from sfit.exceptions import SFITError
+from sfit.exceptions import BetaError, SFITError
 
 __all__ = ["main"]
 
@@ -55,7 +55,8 @@ def run(arguments: list[str]) -> int:
         if debug:
             traceback.print_exc()
         if isinstance(error, SFITError | OSError):
-            return _complain(with_option(str(error), arguments))
+            message = without_beta(str(error)) if isinstance(error, BetaError) else str(error)
+            return _complain(with_option(message, arguments))
         hint = "" if debug else " Add --debug to see where, and please report it."
         return _complain(f"unexpected {type(error).__name__}: {error}.{hint}", 1)
 
@@ -80,6 +81,15 @@ def with_option(message: str, arguments: list[str]) -> str:
     if not any(word == option or word.startswith(f"{option}=") for word in arguments):
         return message
     return f"{option}{'' if member is None else f' {member}'}{message[named.end() :]}"
+
+
+def without_beta(message: str) -> str:
+    """The message that no beta suffices, with the program's remedy instead of the library's."""
+    facts, _, _ = message.partition("Raise max_beta")
+    return (
+        f"{facts.replace('max_beta=', '--max-beta ')}Raise --max-beta of 'sfit beta' and test with "
+        "the beta that it prints, or pass a number as --beta; or use more rows."
+    )
 
 
 def _help_command(error: Exception) -> str:

@@ -24,6 +24,7 @@ from sfit.plotting._style import (
     explain,
     left_out_of,
     name_ticks,
+    narrow_lines,
     order_color,
     order_marker,
     over_row,
@@ -321,7 +322,7 @@ class SignificanceBetaDisplay:
         what = "beta: smallest relative improvement that counts"
         lines_end = f"Lines end where sets stop being significant{level}." if level else ""
         shared = left_out_of_labels(names, width)
-        explain(ax, what, lines_end, left_out_of(self.hidden), never, shared)
+        explain(ax, what, lines_end, left_out_of(self.hidden), never, *narrow_lines(shared))
         plain_frame(ax)
         return self
 

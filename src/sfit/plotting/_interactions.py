@@ -26,6 +26,7 @@ from sfit.plotting._style import (
     inner_axes,
     left_out_of,
     name_ticks,
+    narrow_lines,
     sentence,
     shades,
 )
@@ -231,7 +232,7 @@ class InteractionDisplay:
         self._draw_pairs(self.axes_[0])
         self.scores_ = None if self.scores is None else self._draw_scores(self.axes_[1])
         ends = left_out_of_labels(names_in(self.result), LONGEST_NAME)
-        explain(self.axes_[0], "", left_out_of(self.hidden), ends)
+        explain(self.axes_[0], "", left_out_of(self.hidden), *narrow_lines(ends))
         return self
 
     def tooltips(self) -> list[Tooltip]:

@@ -23,6 +23,7 @@ from sfit.plotting._style import (
     inner_axes,
     left_out,
     name_ticks,
+    narrow_lines,
     over_row,
     padded,
     plain_frame,
@@ -272,7 +273,7 @@ class ModelsDisplay:
             "mean loss saved by revealing the feature",
             "A cross marks a feature that the model does not have." if is_lacking else "",
             left_out(len(self.hidden), sum(one.significant for one in self.hidden), "feature"),
-            left_out_of_labels(names, LONGEST_NAME),
+            *narrow_lines(left_out_of_labels(names, LONGEST_NAME)),
         )
 
     def _draw_differences(self, ax: Any) -> None:

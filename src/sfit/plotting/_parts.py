@@ -23,6 +23,7 @@ from sfit.plotting._style import (
     lost_note,
     lost_to_correction,
     name_ticks,
+    narrow_lines,
     over_row,
     plain_frame,
     sentence,
@@ -247,4 +248,5 @@ class PartsDisplay:
         parts = f"{more} more part{'s are' if more > 1 else ' is'} not shown." if more else ""
         ends = left_out_of_labels(self._names, LONGEST_NAME)
         lost = lost_note(any(of_part) for of_part in self._lost)
-        return [lost, left_out(len(self.hidden), len(significant), "feature"), parts, ends]
+        more_features = left_out(len(self.hidden), len(significant), "feature")
+        return [lost, more_features, parts, *narrow_lines(ends)]

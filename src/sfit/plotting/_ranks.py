@@ -20,6 +20,7 @@ from sfit.plotting._style import (
     inner_axes,
     left_out,
     name_ticks,
+    narrow_lines,
     over_row,
     plain_frame,
 )
@@ -169,7 +170,7 @@ class RanksDisplay:
             ax,
             "loss saved by revealing the feature, with asymptotic interval",
             left_out(len(self.hidden), n_certain, "feature", "with a certain rank"),
-            left_out_of_labels(names, LONGEST_NAME),
+            *narrow_lines(left_out_of_labels(names, LONGEST_NAME)),
         )
 
     def _draw_ranks(self, ax: Any) -> None:

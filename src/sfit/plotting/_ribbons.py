@@ -207,7 +207,8 @@ class RibbonsDisplay:
         self.figure_ = ax.figure
         self.better_: list[Any] = []
         self.worse_: list[Any] = []
-        heights = [_roots(profile.ribbon) for profile in self.shown]
+        # Every other rank is enough for a picture, and halves its size on a page.
+        heights = [_roots(profile.ribbon)[::2] for profile in self.shown]
         largest = max(np.abs(one).max() for one in heights) or 1.0
         for row, one in enumerate(heights):
             at = np.linspace(0.0, 1.0, len(one)) if len(one) > 1 else np.array([0.0, 1.0])

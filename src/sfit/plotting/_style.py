@@ -119,10 +119,15 @@ def lines_of(*texts: str, width: int = LONGEST_LINE) -> list[str]:
     return [line for text in texts for line in textwrap.wrap(text, width, break_on_hyphens=False)]
 
 
+def narrow_lines(text: str) -> list[str]:
+    """The lines of a long sentence below narrow axes."""
+    return lines_of(text, width=46)
+
+
 def line_width(inches: float, names: Iterable[str]) -> int:
     """Characters of a line of small text below a figure of this width, beside these names."""
     left = COLUMN_WIDTH * max(map(columns, names), default=0)
-    return max(int(CHARACTERS_PER_INCH * (inches - left - 0.2)), 30)
+    return min(max(int(CHARACTERS_PER_INCH * (inches - left - 0.2)), 30), LONGEST_LINE)
 
 
 def plain_frame(ax: Any) -> None:

@@ -14,6 +14,9 @@ from sfit.report._figures import WIDTH, render
 NARROW = 4.6
 """Inches of a picture that a phone shows without scrolling, its letters not much reduced."""
 
+HEAVY = 100_000
+"""Characters of a picture that is not worth sending twice; a phone scrolls it."""
+
 ROOM_ABOVE = 1.5
 """Height of a row with its label above it, relative to one with its label at the left."""
 
@@ -37,8 +40,9 @@ class Drawing(NamedTuple):
 
 def draw(display: Any, name: str, width: float = WIDTH) -> Drawing:
     """Draw a display; `name` makes the ids unique within the page."""
-    narrow = _narrow(display, f"{name}-narrow") if width > NARROW else ""
-    return Drawing(*render(display, name, width), narrow)
+    wide = render(display, name, width)
+    twice = width > NARROW and len(wide.svg) < HEAVY
+    return Drawing(*wide, _narrow(display, f"{name}-narrow") if twice else "")
 
 
 def _narrow(display: Any, name: str) -> str:

@@ -36,7 +36,9 @@ PIXELS_PER_POINT = 96 / 72
 LINK = "{http://www.w3.org/1999/xlink}href"
 
 COORDINATES = ("d", "x", "y", "width", "height", "transform")
-LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+LONG_NUMBER = re.compile(r"-?\d+\.\d{2,}")
+COMMAND = re.compile(r"\s*([A-Za-z])\s*")
+"""A command of a path, with the spaces around it."""
 
 Tips = dict[str, str]
 """The text of the tooltip of each mark, by the id of the mark."""
@@ -166,6 +168,7 @@ def _svg(figure: Any, name: str, tips: Tips, label: str) -> str:
     }
     for element in root.iter():
         element.tag = element.tag.removeprefix(f"{{{SVG}}}")
+    _without_groups(root)
     text = ElementTree.tostring(root, encoding="unicode")
     return text.replace("<svg ", f'<svg xmlns="{SVG}" ', 1)
 
@@ -191,11 +194,27 @@ def _plain_attributes(element: Any) -> None:
     for name in COORDINATES:
         if name in element.attrib:
             element.set(name, LONG_NUMBER.sub(_rounded, element.attrib[name]))
+    if "d" in element.attrib:
+        element.set("d", COMMAND.sub(r"\1", element.attrib["d"]).strip())
 
 
 def _rounded(number: re.Match[str]) -> str:
-    """A coordinate to a hundredth of a point, which no screen shows: half the size of a page."""
-    return f"{float(number.group()):.2f}".rstrip("0").rstrip(".")
+    """A coordinate to a tenth of a point, which the eye does not see: half the size of a page."""
+    return f"{float(number.group()):.1f}".removesuffix(".0")
+
+
+def _without_groups(element: Any) -> None:
+    """Replace groups that say nothing about their members by these; drop the indentation."""
+    children = []
+    for child in element:
+        _without_groups(child)
+        is_bare = child.tag == "g" and not child.attrib
+        children += list(child) if is_bare else [child]
+    if children or element.tag != "text":
+        element[:] = children
+        element.text = element.text if element.text and element.text.strip() else None
+    for child in children:
+        child.tail = None
 
 
 def _prefix_ids(root: Any, name: str) -> None:
