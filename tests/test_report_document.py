@@ -241,3 +241,20 @@ def test_numbers_are_no_names():
     for kind in (Curve, Matrix):
         page = as_document_page(with_blocks(Picture(kind("Title", long_names(2)))))
         assert page.count("<svg ") == 1
+
+
+def test_wrapped_lines_are_joined_and_sentences_are_not():
+    """A long line without a full stop goes on; a short one, or a sentence, ends."""
+    from sfit.report._drawing import _joined
+
+    long = "share of rows predicted better by more than 1 % when the model sees"
+    assert _joined([long, "the set", "15 more sets are not shown."]) == [
+        f"{long} the set",
+        "15 more sets are not shown.",
+    ]
+    assert _joined(["mean loss", "the axis does not begin at 0"]) == [
+        "mean loss",
+        "the axis does not begin at 0",
+    ]
+    assert _joined([f"{long}.", "x"]) == [f"{long}.", "x"]
+    assert _joined([]) == []

@@ -23,6 +23,9 @@ ROOM_ABOVE = 1.5
 PER_INCH = 15
 """Characters in an inch of a line below an axis."""
 
+LONG_LINE = 50
+"""A longer line below an axis may have been wrapped."""
+
 NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-−+]?\d+)?\s*%?|\$.*\$|")
 """A label that is no name; matplotlib writes powers of ten between dollar signs."""
 
@@ -119,12 +122,23 @@ def _wrap_labels(labelled: list[Any]) -> None:
         inches = box.width / axes.figure.dpi if beside else 0.9 * NARROW
         old = axes.get_xlabel().splitlines()
         width = max(20, round(PER_INCH * inches))
-        wrapped = [textwrap.wrap(line, width, break_on_hyphens=False) for line in old]
+        wrapped = [textwrap.wrap(line, width, break_on_hyphens=False) for line in _joined(old)]
         new = [line for lines in wrapped for line in lines]
         axes.xaxis.label.set_text("\n".join(new))
         legend = axes.get_legend()
         if legend is not None and legend.get_window_extent().y1 < box.y0:
             _lower(legend, LINE_HEIGHT * (len(new) - len(old)))
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Undo the wrapping for a wide picture: a long line without a full stop goes on in the next."""
+    joined: list[str] = []
+    for before, line in zip(["", *lines], lines, strict=False):
+        if len(before) > LONG_LINE and not before.endswith("."):
+            joined[-1] += f" {line}"
+        else:
+            joined.append(line)
+    return joined
 
 
 def _lower(legend: Any, inches: float) -> None:
