@@ -17,7 +17,7 @@ from sfit._audit._findings import (
 from sfit._audit._records import Explained
 from sfit._audit._result import Audit
 from sfit._audit._tables import feature_rows
-from sfit._text import listed, number, percent, printable
+from sfit._text import listed, number, percent, printable, sentence
 from sfit.report._blocks import (
     Block,
     Card,
@@ -112,17 +112,14 @@ def _identity(audit: Audit) -> Section:
 
 
 def _finding(audit: Audit) -> Section:
-    blocks: list[Block] = [Text(sentence, "finding") for sentence in findings(audit)]
+    blocks: list[Block] = [Text(text, "finding") for text in findings(audit)]
     blocks.append(_performance(audit))
     if audit.caveats:
-        blocks.append(Items(tuple(map(_sentence, audit.caveats)), "Caveats"))
+        groups = () if audit.by_group is None else (audit.by_group.by,)
+        names = (*audit.related.feature_names, *groups)
+        caveats = tuple(sentence(printable(text), names) for text in audit.caveats)
+        blocks.append(Items(caveats, "Caveats"))
     return Section("Finding", "finding", tuple(blocks))
-
-
-def _sentence(text: str) -> str:
-    """A caveat as a sentence of its own."""
-    text = printable(text)
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 SIDES = {"all": "All features", "found": "Features found", "nothing": "No features"}
