@@ -19,7 +19,7 @@ from sfit._audit._findings import (
 from sfit._audit._records import Explained
 from sfit._audit._result import Audit
 from sfit._audit._tables import feature_rows
-from sfit._text import listed, number, percent, printable
+from sfit._text import listed, number, percent, printable, sentence
 from sfit.report._blocks import (
     Block,
     Card,
@@ -127,7 +127,7 @@ def _identity(audit: Audit) -> Section:
 
 
 def _finding(audit: Audit) -> Section:
-    blocks: list[Block] = [Text(sentence, "finding") for sentence in findings(audit)]
+    blocks: list[Block] = [Text(text, "finding") for text in findings(audit)]
     doubtful = [check.name for check in audit.checks if check.state != "yes"]
     if doubtful:
         n = len(audit.checks)
@@ -138,13 +138,10 @@ def _finding(audit: Audit) -> Section:
 def _caveats(audit: Audit) -> list[Section]:
     if not audit.caveats:
         return []
-    return [Section("Caveats", "caveats", (Items(tuple(map(_sentence, audit.caveats))),))]
-
-
-def _sentence(text: str) -> str:
-    """A caveat as a sentence of its own."""
-    text = printable(text)
-    return f"{text[:1].upper()}{text[1:]}"
+    groups = () if audit.by_group is None else (audit.by_group.by,)
+    names = (*audit.related.feature_names, *groups)
+    caveats = tuple(sentence(printable(text), names) for text in audit.caveats)
+    return [Section("Caveats", "caveats", (Items(caveats),))]
 
 
 SIDES = {
