@@ -253,7 +253,9 @@ def test_the_page_says_it_all(request, name, tmp_path):
     said += [text for pair in (*result.reading(), *result.facts()) for text in pair]
     assert not [text for text in said if text not in page.text]
     assert "One caveat that <b>nobody</b> expects" in page.text
-    assert html.count("<figure>") == len(result.displays()) == len(getattr(result, "names", "xx")) - 1
+    assert (
+        html.count("<figure>") == len(result.displays()) == len(getattr(result, "names", "xx")) - 1
+    )
     n_marked = sum(sum(grid.marked) for grid in result.grids())
     assert html.count('<tr class="yes">') == n_marked > 0
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
