@@ -144,7 +144,7 @@ class Steps:
 def run_steps(subject: Subject, around: Surroundings, work: Work, costs: Costs) -> Steps:
     """Run all steps that the budget allows."""
     sample = subject.prepared()
-    evaluation = sample.evaluation()
+    evaluation = sample.evaluation(warn=subject.warn)
     everything = predict_rows(sample, evaluation, sample.features.everything)
     nothing = predict_rows(sample, evaluation, frozenset())
     steps = Steps(subject, around, work, costs, sample, everything, nothing)
@@ -226,7 +226,7 @@ def _build_up(steps: Steps) -> None:
     def run() -> Fields:
         request, seed = steps.subject.request, steps.subject.seed
         some = sample if n_rows == n else sample.subset(drawn_rows(n, n_rows, seed))
-        built = build_up(some, found, request.alpha, seed)
+        built = build_up(some, found, request.alpha, seed, steps.subject.warn)
         metrics = (*steps.fields["performance"], *steps.metrics("found", built.found, some))
         if n_rows < n:
             metrics += steps.metrics("all, same rows", built.everything, some)
