@@ -28,6 +28,9 @@ POWER = 0.8
 
 TITLE = "Audit of a fitted model"
 
+NAMED = ("title", "purpose", "model_name", "data_name", "period", "author")
+"""Arguments whose texts the page shows."""
+
 
 def assemble(steps: Steps, session: Session, made: str, per_row: float) -> Audit:
     """The audit, from what its steps gave."""
@@ -179,7 +182,7 @@ def reproduce(request: AuditRequest, seed: int, data: DataFacts) -> str:
         "row_order": _argument(request.row_order, "row_order"),
         "protected": _protected(request.protected),
         "expected": repr(request.expected) if request.expected else None,
-        "title": repr(request.title) if request.title else None,
+        **{name: repr(getattr(request, name)) for name in NAMED if getattr(request, name)},
         "loss": None if request.loss == "auto" else _argument(request.loss, "loss"),
         "alpha": repr(request.alpha) if request.alpha != 0.05 else None,
         "features": None if request.features is None else repr(list(request.features)),
