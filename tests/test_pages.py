@@ -17,6 +17,7 @@ PAGES = [
 ]  # fmt: skip
 # What the snippets of a page need beyond the required dependencies.
 NEEDS = {
+    "README": ["jinja2", "matplotlib"],
     "audit": ["docx", "jinja2", "matplotlib", "openpyxl"],
     "report": ["docx", "jinja2", "matplotlib", "openpyxl"],
     "models": ["xgboost", "lightgbm", "catboost", "torch", "skorch", "keras", "skl2onnx"],
