@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -165,7 +165,13 @@ def check_validation(validation: Any) -> tuple[Any, Any]:
     return validation[0], validation[1]
 
 
-def warn_of_order(X: Any, values: Any, argument: str, rows: str = "X") -> None:
+def warn_of_order(
+    X: Any,
+    values: Any,
+    argument: str,
+    rows: str = "X",
+    warn: Callable[[str], None] = warn_user,
+) -> None:
     """Warn if two indexes hold the same labels in another order: rows are matched by position."""
     if not isinstance(X, pd.DataFrame) or not isinstance(values, pd.Series | pd.DataFrame):
         return
@@ -177,7 +183,7 @@ def warn_of_order(X: Any, values: Any, argument: str, rows: str = "X") -> None:
     except TypeError:
         return  # labels of mixed types have no order
     if same:
-        warn_user(
+        warn(
             f"{argument} and {rows} have the same index in another order; rows are matched by "
             f"position: pass {argument}.loc[{rows}.index] to match them by label."
         )

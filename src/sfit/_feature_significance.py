@@ -277,9 +277,8 @@ def significance(
     rows. Callers that ask for what is left in another way leave it out.
     """
     session.warn(*request.warnings())
-    warn_of_order(X, y, "y")
-    warn_of_order(X, request.by, "by")
-    warn_of_order(X, request.clusters, "clusters")
+    for name, values in (("y", y), ("by", request.by), ("clusters", request.clusters)):
+        warn_of_order(X, values, name, warn=session.warn)
     seed = session.seed(request.random_state)
     sample = prepare(
         model, X, y, by=request.by, clusters=request.clusters, seed=seed, **request.subject

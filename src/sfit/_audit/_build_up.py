@@ -7,7 +7,7 @@ predictions as there are rows and background rows. A random sample of the rows k
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from sfit._audit._records import BuildUpStep, Explained
 from sfit._audit._subject import RowPredictions, predict_rows
 from sfit._binomial import p_value
 from sfit._contrast import same_prediction
+from sfit._warn import warn_user
 from sfit.rows import every_tile
 from sfit.sample import Sample
 
@@ -36,6 +37,8 @@ class BuildUp(NamedTuple):
     explained: Explained
     found: RowPredictions
     """With all features found revealed."""
+    everything: RowPredictions
+    """With all features revealed."""
 
 
 def steps_of(found: Sequence[int]) -> list[tuple[int, ...]]:
@@ -52,9 +55,15 @@ def drawn_rows(n: int, n_rows: int, seed: int) -> Array:
     return np.sort(np.random.default_rng([seed, STREAM]).choice(n, n_rows, replace=False))
 
 
-def build_up(sample: Sample, found: Sequence[int], alpha: float, seed: int) -> BuildUp:
+def build_up(
+    sample: Sample,
+    found: Sequence[int],
+    alpha: float,
+    seed: int,
+    warn: Callable[[str], None] = warn_user,
+) -> BuildUp:
     """Reveal the features found one after another, the strongest first."""
-    evaluation, names = sample.evaluation(), sample.features.names
+    evaluation, names = sample.evaluation(warn=warn), sample.features.names
     hidden = predict_rows(sample, evaluation, frozenset())
     everything = predict_rows(sample, evaluation, sample.features.everything)
     steps = [BuildUpStep("hidden", (), float(hidden.losses.mean()))]
@@ -81,12 +90,14 @@ def build_up(sample: Sample, found: Sequence[int], alpha: float, seed: int) -> B
         ci_low=low,
         ci_high=high,
         n_improved=n_improved,
+        n_units=n_units,
+        units="rows" if clusters is None else "clusters",
         p_value=float(p_value(n_improved, n_units)),
         loss_hidden=steps[0].loss,
         loss_found=float(last.losses.mean()),
         loss_all=steps[-1].loss,
     )
-    return BuildUp(tuple(steps), explained, last)
+    return BuildUp(tuple(steps), explained, last, everything)
 
 
 def clusters_of(sample: Sample) -> Array | None:

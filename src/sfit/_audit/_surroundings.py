@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Self
+from typing import Any, Self
 
 import pandas as pd
 
+from sfit._arguments import warn_of_order
 from sfit._array import Array
 from sfit._audit._subject import Subject
 from sfit._features import positions_of
 from sfit._row_deltas import column_labels
+from sfit.exceptions import DataError
 from sfit.models import as_view
 from sfit.rows import as_table, as_vector, column_names, column_values
 from sfit.sample._columns import asides, column_or_vector, used_columns
@@ -27,6 +30,8 @@ class Surroundings:
     """Their positions in X."""
     protected: dict[str, Array]
     """Protected attributes by name: one value per row."""
+    groups: Array | None
+    """The label of each row's group; None if there are no groups, or if they are the classes."""
 
     @classmethod
     def of(cls, subject: Subject) -> Self:
@@ -42,12 +47,16 @@ class Surroundings:
         if isinstance(request.protected, dict):
             for name, values in request.protected.items():
                 argument = f"protected[{name!r}]"
-                protected[name] = as_vector(values, argument, table.shape[0])
+                warn_of_order(subject.X, values, argument, warn=subject.warn)
+                protected[name] = _one_per_row(values, argument, table.shape[0])
         else:
             for name in request.protected:
                 [position] = positions_of([name], names, "protected", unnamed)
                 protected[name] = column_values(table, position)
-        return cls(tuple(labels), tuple(positions), protected)
+        by = request.by
+        by_class = isinstance(by, str) and by == "class"
+        groups = None if by is None or by_class else column_or_vector(by, table, "by")[0]
+        return cls(tuple(labels), tuple(positions), protected, groups)
 
     def check(self, features: tuple[str, ...], expected: dict[str, str]) -> None:
         """Refuse an expectation of a feature that is not tested."""
@@ -55,9 +64,28 @@ class Surroundings:
 
     def identity(self) -> dict[str, str]:
         """What distinguishes another audit of the same model and rows."""
-        digest = blake2b(digest_size=16)
-        for name, values in self.protected.items():
-            digest.update(f"{name} {len(values)} ".encode())
-            digest.update(pd.util.hash_array(pd.factorize(values)[0]).tobytes())
-            digest.update(repr(pd.factorize(values)[1].tolist()).encode())
-        return {"protected": digest.hexdigest()}
+        by = "none" if self.groups is None else _digest({"by": self.groups})
+        return {"protected": _digest(self.protected), "the groups of rows": by}
+
+
+def _one_per_row(values: Any, argument: str, n: int) -> Array:
+    """One label per row, as a vector; a single column counts as one."""
+    vector = as_vector(values, argument, n)
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        vector = vector[:, 0]
+    if vector.ndim != 1:
+        raise DataError(
+            f"{argument} must hold one label per row; got an array of shape {vector.shape}."
+        )
+    return vector
+
+
+def _digest(columns: Mapping[str, Array]) -> str:
+    """A digest of named labels."""
+    digest = blake2b(digest_size=16)
+    for name, values in columns.items():
+        codes, distinct = pd.factorize(values)
+        digest.update(f"{name} {len(values)} ".encode())
+        digest.update(codes.tobytes())
+        digest.update(repr(distinct.tolist()).encode())
+    return digest.hexdigest()

@@ -131,7 +131,8 @@ def responses_of(audit: Audit) -> pd.DataFrame:
     rows = []
     for profile in audit.profiles:
         names: Sequence[Any] = profile.labels or profile.values
-        for output, responses in zip(profile.outputs, profile.responses, strict=True):
+        # A group of columns has no curve, and no responses.
+        for output, responses in zip(profile.outputs, profile.responses, strict=False):
             pairs = zip(names, responses, strict=True)
             rows += [(profile.feature, output, *pair) for pair in pairs]
     return pd.DataFrame(rows, columns=["feature", "output", "value", "response"])
