@@ -165,7 +165,7 @@ On a phone of 360 pixels:
 
 ![The page on a phone](audit-phone.png)
 
-And on paper. Printed from a browser, the page is a PDF of {n_pages} pages of A4: the first four are the body, the rest is the appendix.
+And on paper. Printed from a browser, the page is a PDF of {n_pages} pages of A4, with its appendices.
 
 ![Page 1 of the PDF: identity, finding, performance, caveats, risks, strengths](audit-print-1.png)
 
