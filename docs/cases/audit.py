@@ -48,11 +48,18 @@ def compute():
 
 def performance_table(audit):
     """Metrics with all features, with those found and with none."""
-    sides = {"all": "all features", "found": "features found", "nothing": "no features"}
+    sides = {
+        "all": "all features",
+        "nothing": "no features",
+        "all, same rows": "all features, on a part of the rows",
+        "found": "features found, on the same part",
+    }
     names = list(dict.fromkeys(metric.name for metric in audit.performance))
     rows = []
     for side, label in sides.items():
         of_side = {metric.name: metric for metric in audit.performance if metric.side == side}
+        if not of_side:
+            continue
         texts = [
             f"{of_side[name].value:.3f} ({of_side[name].ci_low:.3f} to {of_side[name].ci_high:.3f})"
             for name in names
@@ -134,13 +141,12 @@ audit.to_html("audit.html")
 
 ## The finding
 
-{len(found)} of {len(features)} features are related to default as the model uses them. They account for {100 * share:.0f} % of what the model gains over no features; {100 * (1 - share):.0f} % is not
-attributed to any of them.
+{len(found)} of {len(features)} features are related to default as the model uses them. They account for {100 * share:.0f} % of what the model gains over no features (interval
+{100 * audit.explained.ci_low:.0f} % to {100 * audit.explained.ci_high:.0f} %); {100 * (1 - share):.0f} % is not attributed to any of them.
 
 {performance_table(audit)}
 
-Intervals are in brackets. The budget pays for a random part of the rows with only the features found, so that line is less certain, and its rows are not the same. The share of
-{100 * share:.0f} % compares the same rows. Three things that these scores do not show:
+Intervals are in brackets. The budget pays for a random part of the rows with only the features found. Three things that these scores do not show:
 
 - **{len(minority)} of the features found do not improve the typical client**: {listed(minority)}. The permutation test finds them, the sign test does not: they help a minority of the clients, or all of them very little.
 - **{len(against)} of the {len(EXPECTED)} expected directions are not what the model does.** It is not monotone in {listed(against)}. The curve on each card shows where.
@@ -167,9 +173,9 @@ On a phone of 360 pixels:
 
 And on paper. Printed from a browser, the page is a PDF of {n_pages} pages of A4, with its appendices.
 
-![Page 1 of the PDF: identity, finding, performance, caveats, risks, strengths](audit-print-1.png)
+![Page 1 of the PDF: identity, finding, signs of high risk, strengths, performance](audit-print-1.png)
 
-![Page 2 of the PDF: the three pictures](audit-print-2.png)
+![Page 2 of the PDF: caveats and pictures](audit-print-2.png)
 
 ## The work
 
