@@ -32,7 +32,7 @@ def test_features_without_a_curve_leave_the_tables_whole(linear, options):
     audit = audit_of(linear, **options)
     assert any(not profile.responses for profile in audit.profiles)
     tables = audit.tables()
-    assert list(tables["features"]["feature"])[0] == audit.selected[0]
+    assert tables["features"]["feature"].iloc[0] == audit.selected[0]
 
 
 @pytest.mark.parametrize("named", [False, True])

@@ -31,7 +31,7 @@ MOST_DRAWN = 8
 
 MOST_IN_APPENDIX = 40
 
-MOST_MORE = 6
+MOST_MORE = 10
 """Cards in the appendix: pictures of hundreds of features would make a page too large to send."""
 
 KINDS: tuple[Kind, ...] = ("name", *("number",) * 7, "name", "verdict")

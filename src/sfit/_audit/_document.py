@@ -11,6 +11,7 @@ from sfit._audit._findings import (
     metric_name,
     metric_text,
     metrics_of,
+    names_for,
     risks,
     smallest_improvement,
     strengths,
@@ -37,7 +38,7 @@ from sfit.report._blocks import (
     Text,
 )
 
-MOST_CARDS = 12
+MOST_CARDS = 8
 """Cards in the body of the page; those of weaker features stand in the appendix."""
 
 MOST_PROXIES = 3
@@ -217,10 +218,10 @@ def _feature_blocks(audit: Audit, cards: tuple[Card, ...]) -> tuple[Block, ...]:
     ignored = [test.term[0] for test in others if test.share_moved == 0]
     unsure = [test.term[0] for test in others if test.share_moved > 0]
     if unsure:
-        blocks.append(Text(f"Not significant: {listed(unsure, 60)}."))
+        blocks.append(Text(f"Not significant: {listed(unsure, names_for(unsure, 24))}."))
     if ignored:
         verb = "this feature" if len(ignored) == 1 else f"these {len(ignored)} features"
-        blocks.append(Text(f"The model ignores {verb}: {listed(ignored, 60)}."))
+        blocks.append(Text(f"The model ignores {verb}: {listed(ignored, names_for(ignored, 24))}."))
     blocks += _correlated(audit)
     return tuple(blocks)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -82,11 +82,16 @@ def metrics_of(audit: Audit, side: str) -> list[Metric]:
     return [metric for metric in audit.performance if metric.side == side]
 
 
-def findings(audit: Audit, max_names: int = 8) -> list[str]:
+def names_for(names: Sequence[str], most: int = 8) -> int:
+    """How many of these names a sentence has room for."""
+    return most if max(map(len, names), default=0) <= 24 else max(2, most // 3)
+
+
+def findings(audit: Audit) -> list[str]:
     """Two or three sentences: what the model achieves, what it uses, and what is not explained."""
     return [
         _performance_sentence(audit),
-        _features_sentence(audit, max_names),
+        _features_sentence(audit, names_for(audit.selected)),
         *_remainder_sentences(audit),
     ]
 
@@ -239,9 +244,10 @@ def _other_risks(audit: Audit) -> Iterator[str]:
         if few:
             verb = "is" if len(few) == 1 else "are"
             does = "does" if len(few) == 1 else "do"
+            names = listed(few, names_for(few, 6))
             yield (
-                f"{listed(few, 6)} {verb} related to the outcome, but {does} not improve the "
-                f"typical row{smallest_improvement(typical)}."
+                f"{names} {verb} related to the outcome, but {does} not improve the typical row"
+                f"{smallest_improvement(typical)}."
             )
     yield from _raising_risks(audit)
 
