@@ -24,7 +24,7 @@ METRICS = {"average_precision": "average precision", "log_loss": "log loss", "br
 
 
 def compute():
-    """The audit of 9,000 held-out rows."""
+    """The audit of 9,000 held-out rows, and again with a budget that pays for all of them."""
     from sklearn.model_selection import train_test_split
 
     frame = data(CREDIT).drop(columns="ID")
@@ -32,27 +32,39 @@ def compute():
     X_train, X_test, y_train, y_test = train_test_split(
         X, y, test_size=9_000, random_state=0, stratify=y
     )
-    return sfit.audit(
-        boosted(X_train, y_train),
-        X_test,
-        y_test,
-        train=X_train,
-        by="SEX",
-        protected=["SEX", "AGE"],
-        expected=EXPECTED,
-        budget="300 passes",
-        random_state=0,
-        **TEXTS,
+    model = boosted(X_train, y_train)
+    within, all_rows = (
+        sfit.audit(
+            model,
+            X_test,
+            y_test,
+            train=X_train,
+            by="SEX",
+            protected=["SEX", "AGE"],
+            expected=EXPECTED,
+            budget=budget,
+            random_state=0,
+            **TEXTS,
+        )
+        for budget in ("300 passes", "6000 passes")
     )
+    return within, all_rows.explained
 
 
 def performance_table(audit):
     """Metrics with all features, with those found and with none."""
-    sides = {"all": "all features", "found": "features found", "nothing": "no features"}
+    sides = {
+        "all": "all features",
+        "nothing": "no features",
+        "all, same rows": "all features, on a part of the rows",
+        "found": "features found, on the same part",
+    }
     names = list(dict.fromkeys(metric.name for metric in audit.performance))
     rows = []
     for side, label in sides.items():
         of_side = {metric.name: metric for metric in audit.performance if metric.side == side}
+        if not of_side:
+            continue
         texts = [
             f"{of_side[name].value:.3f} ({of_side[name].ci_low:.3f} to {of_side[name].ci_high:.3f})"
             for name in names
@@ -90,7 +102,7 @@ def steps_table(audit):
     return table(("step", "status", "passes", "why not all of it"), rows)
 
 
-def page(audit, n_pages):
+def page(audit, on_all_rows, n_pages):
     """The story."""
     features = audit.tables()["features"].set_index("feature")
     found = list(audit.selected)
@@ -134,13 +146,16 @@ audit.to_html("audit.html")
 
 ## The finding
 
-{len(found)} of {len(features)} features are related to default as the model uses them. They account for {100 * share:.0f} % of what the model gains over no features; {100 * (1 - share):.0f} % is not
-attributed to any of them.
+{len(found)} of {len(features)} features are related to default as the model uses them. They account for {100 * share:.0f} % of what the model gains over no features (interval
+{100 * audit.explained.ci_low:.0f} % to {100 * audit.explained.ci_high:.0f} %); {100 * (1 - share):.0f} % is not attributed to any of them.
+
+That share is measured on the {audit.explained.n:,} rows that the budget paid for. It depends on which rows these are: a budget is time, so runs with the same seed draw
+different numbers of rows, and four earlier runs on a busy machine gave 89 %, 93 %, 96 % and 98 %. With a budget of 6,000 passes it is {100 * on_all_rows.share:.0f} % (interval
+{100 * on_all_rows.ci_low:.0f} % to {100 * on_all_rows.ci_high:.0f} %) on {on_all_rows.n:,} rows. Use the larger budget for a figure that will be quoted.
 
 {performance_table(audit)}
 
-Intervals are in brackets. The budget pays for a random part of the rows with only the features found, so that line is less certain, and its rows are not the same. The share of
-{100 * share:.0f} % compares the same rows. Three things that these scores do not show:
+Intervals are in brackets. The budget pays for a random part of the rows with only the features found. Three things that these scores do not show:
 
 - **{len(minority)} of the features found do not improve the typical client**: {listed(minority)}. The permutation test finds them, the sign test does not: they help a minority of the clients, or all of them very little.
 - **{len(against)} of the {len(EXPECTED)} expected directions are not what the model does.** It is not monotone in {listed(against)}. The curve on each card shows where.
@@ -149,7 +164,7 @@ Intervals are in brackets. The budget pays for a random part of the rows with on
 {features_table(audit)}
 
 p-values are adjusted for all features (Benjamini and Yekutieli). "Rows improved" is the share of clients whose loss falls by more than 1 % when the model sees the feature.
-Pairs of features are tested last, with what is left of the budget: {f"of {len(pairs)} pairs, {len(interacting)} say more together than their parts" if pairs else "here nothing was left"}.
+Pairs of features are tested last, with what is left of the budget: {f"of {len(pairs)} pairs, {len(interacting)} say more together than their parts (7, 12, 13 and 15 did in the earlier runs, on other rows)" if pairs else "here nothing was left"}.
 
 ## The pictures
 
@@ -165,11 +180,11 @@ On a phone of 360 pixels:
 
 ![The page on a phone](audit-phone.png)
 
-And on paper. Printed from a browser, the page is a PDF of {n_pages} pages of A4: the first four are the body, the rest is the appendix.
+And on paper. Printed from a browser, the page is a PDF of {n_pages} pages of A4, with its appendices.
 
-![Page 1 of the PDF: identity, finding, performance, caveats, risks, strengths](audit-print-1.png)
+![Page 1 of the PDF: identity, finding, signs of high risk, strengths, performance](audit-print-1.png)
 
-![Page 2 of the PDF: the three pictures](audit-print-2.png)
+![Page 2 of the PDF: caveats and pictures](audit-print-2.png)
 
 ## The work
 
@@ -189,9 +204,9 @@ figures, and those of the steps done in part, differ from run to run.
 
 
 if __name__ == "__main__":
-    audit = compute()
+    audit, on_all_rows = compute()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "audit.html"
         audit.to_html(file)
         n_pages = photograph(file, HERE, NAME, n_pages=2)
-    write(NAME, page(audit, n_pages))
+    write(NAME, page(audit, on_all_rows, n_pages))
