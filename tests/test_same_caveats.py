@@ -174,9 +174,9 @@ def test_every_view_of_an_audit_shows_the_same_caveats(name):
     assert expected and len(set(expected)) == len(expected)
     assert list(map(bare, under_the_heading(audit.summary(), "\nCaveats\n"))) == expected
     assert in_notebook(audit) == expected
-    markdown = under_the_heading(audit.to_markdown(), "\n### Caveats\n")
+    markdown = under_the_heading(audit.to_markdown(), "\n## Caveats\n")
     assert [bare(re.sub(r"\\(.)", r"\1", text)) for text in markdown] == expected
-    page = audit.to_html().partition("<h3>Caveats</h3>")[2].partition("</ul>")[0]
+    page = audit.to_html().partition("<h2>Caveats</h2>")[2].partition("</ul>")[0]
     items = re.findall(r"<li>(.*?)</li>", page, re.DOTALL)
     assert [bare(html.unescape(item.replace("<wbr>", ""))) for item in items] == expected
     assert in_json(audit) == expected

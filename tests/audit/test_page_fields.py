@@ -256,11 +256,18 @@ def finding(page):
     return section(page, "finding").one("p", "finding").text
 
 
+def measured(metric):
+    """A metric with its interval, which may be a point."""
+    point = metric.ci_low == metric.ci_high
+    interval = "" if point else f" ({metric.ci_low:.3g} to {metric.ci_high:.3g})"
+    return f"{metric.value:.3g}{interval}"
+
+
 @field("finding: performance")
 def _(audit, page):
     auc = next(one for one in audit.performance if (one.side, one.name) == ("all", "AUC"))
-    shown = f"{auc.value:.3g} ({auc.ci_low:.3g} to {auc.ci_high:.3g})"
-    assert f"reaches AUC {shown}" in finding(page)
+    assert f"AUC {measured(auc)}" in finding(page)
+    assert f"{audit.data.n_rows:,} held-out rows" in finding(page)
     rows = {row["The model sees"]: row for row in table(page, "Performance").rows}
     sides = {"all": "All features", "found": "Features found", "nothing": "No features"}
     heads = {"average_precision": "average precision", "log_loss": "log loss"}
@@ -268,8 +275,7 @@ def _(audit, page):
     assert {one.side for one in audit.performance} == set(sides)
     for one in audit.performance:
         row = rows[sides[one.side]]
-        shown = f"{one.value:.3g} ({one.ci_low:.3g} to {one.ci_high:.3g})"
-        assert row[heads.get(one.name, one.name)] == shown
+        assert row[heads.get(one.name, one.name)] == measured(one)
         assert row["Rows"] == f"{one.n:,}"
 
 
@@ -283,23 +289,24 @@ def _(audit, page):
 
 @field("finding: not explained")
 def _(audit, page):
-    share, relation = audit.explained.share, f"p = {audit.explained.p_value:.3g}"
+    one = audit.explained
     explained = finding(page).partition("The features found account for ")[2]
-    if share > 0.995:
+    if one.share > 0.995:
         assert explained.startswith("all of what the model gains")
     else:
-        assert explained.startswith(percent(round(share, 2)))
-        assert f"{percent(round(1 - share, 2))} is not attributed" in explained
-    still = "still improve" if audit.explained.p_value < audit.settings.alpha else "do not"
-    assert f"all features together {still}" in explained
-    assert relation in explained
+        assert explained.startswith(percent(round(one.share, 2)))
+        assert f"{percent(round(1 - one.share, 2))} is not attributed" in explained
+    low, high = (percent(round(end, 2)) for end in (max(one.ci_low, 0), one.ci_high))
+    assert f"interval {low} to {high}" in explained
+    verb = "still improves" if one.p_value < audit.settings.alpha else "improves only"
+    assert f"{verb} {one.n_improved:,} of {one.n_units:,} {one.units}" in explained
 
 
 @field("caveats on the first page")
 def _(audit, page):
-    [title] = [node for node in section(page, "finding").all("h3") if node.text == "Caveats"]
-    listed = section(page, "finding").one("ul", "items")
-    assert place(page, title) < place(page, listed) < place(page, page.all("figure")[0])
+    listed = section(page, "caveats").one("ul", "items")
+    assert place(page, heading(page, "Caveats")) < place(page, listed)
+    assert place(page, listed) < place(page, page.all("figure")[0])
     assert [item.text.casefold() for item in listed.all("li")] == [
         text.casefold() for text in audit.caveats
     ]
@@ -390,8 +397,8 @@ def _(audit, page):
     for name, card in cards(page).items():
         labels = [str(label) for label, part in audit.by_group.parts if name in part.selected]
         shown = card.facts["Groups"]
-        if len(labels) == len(audit.by_group.parts):
-            assert shown == f"significant in all {len(labels)} groups of {audit.by_group.by}"
+        if len(labels) == len(audit.by_group.parts) == 2:
+            assert shown == f"significant in both groups of {audit.by_group.by}"
         elif labels:
             assert shown.startswith(f"significant for {audit.by_group.by} = {', '.join(labels)}")
         else:
@@ -406,10 +413,10 @@ def _(audit, page):
     assert pairs
     for name, card in cards(page).items():
         partners = {other for term in pairs if name in term for other in term if other != name}
-        shown = card.facts["Acts together with"]
+        shown = card.facts["Partners"]
         named = set(re.split(", | and ", shown)) if partners else set()
         assert named == partners
-        assert partners or shown == "no tested partner"
+        assert partners or shown == "no significant partner"
 
 
 @field("card: expected and observed direction")
@@ -417,11 +424,11 @@ def _(audit, page):
     expected, agreeing = dict(audit.settings.expected), set()
     for name, card in cards(page).items():
         observed, shown = audit.profile(name).direction, card.facts["Direction"]
-        assert shown.startswith(observed)
+        assert shown.startswith("no single direction" if observed == "mixed" else observed)
         if name in expected:
             agrees = observed == expected[name]
             words = "as expected" if agrees else "not as expected"
-            assert shown == f"{observed}; expected {expected[name]}: {words}"
+            assert shown.endswith(f"; expected {expected[name]}: {words}")
             agreeing.add(agrees)
     assert agreeing == {True, False}
 
@@ -476,7 +483,7 @@ def _(audit, page):
     for row, one in zip(rows, closest, strict=True):
         assert (row["Attribute"], row["Feature"]) == (one.attribute, one.feature)
         assert row["Association"] == f"{one.association:.2f}"
-        assert (row["Verdict"] == "used by the model") == one.significant
+        assert (row["Related to the outcome, as used"] == "yes") == one.significant
 
 
 # --- limits, assumptions, definitions, sign-off -------------------------------------------
@@ -576,7 +583,9 @@ def _(audit, page):
     assert len(formulas) == 4
     assert any(text.startswith("p = (1 + #{b") for text in formulas)
     assert any("Bin(n, 1/2)" in text for text in formulas)
-    assert f"averaged over {audit.settings.n_background} background rows" in method.text
+    assert (
+        f"{audit.settings.n_background} of the {audit.train.n_rows:,} training rows" in method.text
+    )
     assert f"over all {len(audit.related.tests)} features" in method.text
     assert f"Level: {number(audit.settings.alpha)}." in method.text
 
@@ -595,7 +604,8 @@ def _(audit, page):
     assert facts["Loss"] == settings.loss
     assert facts["Level"] == number(settings.alpha)
     assert facts["Correction"] == settings.correction
-    assert facts["Hidden features"] == settings.reference
+    background = f"{settings.n_background} of the {audit.train.n_rows:,} training rows"
+    assert facts["Hidden features"].startswith(f"averaged over {background}")
     assert facts["Space of hiding"] == settings.space
     assert facts["Budget"] == settings.budget
     assert facts["Seed"] == str(settings.seed)
@@ -675,8 +685,10 @@ def _(audit, page):
         if expected.get(name, "") not in ("", audit.profile(name).direction)
     ]
     assert wrong
+    verbs = {"rising": "rise", "falling": "fall"}
     for name in wrong:
-        assert any(item.startswith(f"{name} was expected to be {expected[name]}") for item in items)
+        start = f"The response to {name} was expected to {verbs[expected[name]]}, but "
+        assert any(item.startswith(start) for item in items)
     assert any(item.startswith("sex is a protected attribute") for item in items)
     for check in audit.checks:
         assert (check.text in items) == (check.state == "no")
@@ -716,6 +728,7 @@ def test_the_order_of_the_sections(audited, page):
         "Finding",
         "Signs of high risk",
         "Strengths",
+        "Caveats",
         "Mechanism",
         "Features",
         f"Groups of {audited.by_group.by}",
