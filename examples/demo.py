@@ -1,7 +1,8 @@
-"""The paper's simulated example: fit a network, then test which features it uses."""
+"""The paper's simulated example: fit a network, test which features it uses, and audit it."""
 
 import time
 import warnings
+from pathlib import Path
 
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
@@ -34,7 +35,25 @@ def main() -> None:
         model, X_test, y_test, max_order=2, beta=(0.01, 0.001), reference=X_train
     )
     print(result.summary())
-    print(f"\nThe test took {time.perf_counter() - fitted:.1f} s, and no refit.")
+    tested = time.perf_counter()
+    print(f"\nThe test took {tested - fitted:.1f} s, and no refit.\n")
+
+    audit = sfit.audit(
+        model,
+        X_test,
+        y_test,
+        train=X_train,
+        expected={"X1": "+"},
+        title="Audit of the demo",
+        purpose="Show what an audit contains.",
+        model_name="A 150-50 network",
+        data_name="The paper's simulated example",
+        random_state=0,
+    )
+    print(audit.summary())
+    page = Path("audit.html").resolve()
+    audit.to_html(page)
+    print(f"\nThe audit took {time.perf_counter() - tested:.1f} s. Its page: {page}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from sfit import FeatureComparison, ModelComparison, PartComparison, SFITResult
 from sfit._partitioned import PartitionedResult
+from sfit._profile import FeatureProfile
 from sfit._result import Settings
 from sfit._set_tests import GateTest, MeanSetTest, PermutationSetTest, SetTest
 from sfit.compare._base import ComparisonSettings
@@ -185,4 +186,40 @@ def made_part_gains(names, labels):
     ]  # fmt: skip
     return PartComparison(
         by=labels[0], features=tuple(tests), gains=tuple(gains), trends=(), settings=COMPARED
+    )
+
+
+def made_profile(feature, categories, outputs=("prediction",)):
+    """The profile of a feature with these categories, for these outputs of the model."""
+    n, places = len(categories), tuple(map(float, range(len(categories))))
+    one = len(outputs) == 1
+    return FeatureProfile(
+        feature=feature,
+        n=30 * n + 5,
+        is_numeric=False,
+        labels=tuple(categories),
+        values=places,
+        task="regression" if one else "classification",
+        outputs=tuple(outputs),
+        n_outputs=len(outputs),
+        responses=tuple(tuple(0.1 * place + k for place in places) for k in range(len(outputs))),
+        base=tuple(0.5 for _ in outputs),
+        directions=tuple("" for _ in outputs),
+        edges=(),
+        counts=(30,) * n,
+        n_missing=5,
+        missing_response=tuple(0.3 for _ in outputs),
+        missing_gain=(0.1, 0.0, 0.2),
+        bin_values=places,
+        bin_n=(30,) * n,
+        bin_gain=tuple(0.01 * place for place in places),
+        bin_low=tuple(0.01 * place - 0.1 for place in places),
+        bin_high=tuple(0.01 * place + 0.1 for place in places),
+        ribbon=(1.0, 0.5, 0.0, -0.5),
+        n_better=20,
+        n_worse=5,
+        loss_base=2.0,
+        mean_gain=0.3,
+        alpha=0.05,
+        n_knots=0,
     )

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 CASES = Path(__file__).parent.parent / "docs" / "cases"
-NAMES = ("champion", "drift", "fairness", "interactions")
+NAMES = ("audit", "champion", "drift", "fairness", "interactions")
+SHARED = {"cases", "pictures"}
 DATA = Path(os.environ.get("SFIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="there is no docs folder beside the tests")  # fmt: skip
 
 
 def test_every_case_is_listed():
-    assert {path.stem for path in CASES.glob("*.py")} - {"cases"} == set(NAMES)
+    assert {path.stem for path in CASES.glob("*.py")} - SHARED == set(NAMES)
     index = (CASES / "README.md").read_text(encoding="utf-8")
     assert all(f"]({name}.md)" in index for name in NAMES)
 
@@ -50,6 +51,10 @@ def test_a_script_writes_its_page_again(name, tmp_path, monkeypatch):
     """The text but for its figures: those of a fitted model may differ between machines."""
     for library in ("lightgbm", "matplotlib"):
         pytest.importorskip(library)
+    if name == "audit":
+        pytest.importorskip("playwright")
+        if not (shutil.which("chromium") and shutil.which("pdftoppm")):
+            pytest.skip("pictures of pages need chromium and pdftoppm")
     if not (DATA / "uci_credit_default.csv.gz").is_file():
         pytest.skip("the data sets are not in ../shared/data")
     monkeypatch.setenv("SFIT_DATA", str(DATA))

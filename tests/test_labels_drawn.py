@@ -6,7 +6,14 @@
 import numpy as np
 import pytest
 from name_sets import N_SETS, name_set
-from named_results import made, made_models, made_part_gains, made_parts, made_ranks
+from named_results import (
+    made,
+    made_models,
+    made_part_gains,
+    made_parts,
+    made_profile,
+    made_ranks,
+)
 
 from sfit._labels import look
 from sfit._text import printable
@@ -24,6 +31,8 @@ from sfit.plotting import (  # noqa: E402
     PartGainsDisplay,
     PartsDisplay,
     RanksDisplay,
+    ResponseDisplay,
+    RibbonsDisplay,
     RiseDisplay,
     SignificanceBetaDisplay,
 )
@@ -60,6 +69,11 @@ DISPLAYS = {
     "models": lambda names: ModelsDisplay(made_models(names, names[:3])),
     "gains by part": lambda names: PartGainsDisplay(made_part_gains(names, names[:5])),
     "delta": delta,
+    "ribbons": lambda names: RibbonsDisplay([made_profile(name, "ab") for name in names]),
+    "response by category": lambda names: ResponseDisplay(made_profile(names[0], names)),
+    "response of classes": lambda names: ResponseDisplay(
+        made_profile(names[0], [*names[:8], "(missing)"], names[:4])
+    ),
 }
 NO_NAMES = {"BetaCurveDisplay"}
 """A display without names of features."""

@@ -366,3 +366,30 @@ def test_the_program_takes_parameters(tmp_path):
     ended = CliRunner().invoke(app, [*call, "--loss", "pinball"])
     assert isinstance(ended.exception, ArgumentError)
     assert "loss='pinball:0.9'" in str(ended.exception)
+
+
+@pytest.mark.parametrize("loss", ["crps", "hinge", "pinball:0.8", "tweedie:1.5"])
+def test_the_permutation_test_keeps_its_level(loss):
+    """Outcomes that do not depend on the features: rejections beyond alpha are binomial noise."""
+    rng = np.random.default_rng(5)
+    alpha, runs, n = 0.2, 150, 40
+    models = {"crps": ensemble, "hinge": lambda rows: rows[:, 0] + rows[:, 1]}
+    model = models.get(loss, lambda rows: np.exp(rows[:, 0]))
+    rejected = 0
+    for _ in range(runs):
+        X = rng.normal(size=(n, 2))
+        y = rng.choice([-1, 1], size=n) if loss == "hinge" else rng.gamma(2.0, size=n)
+        result = sfit.feature_significance(
+            model,
+            X,
+            y,
+            loss=loss,
+            reference=0,
+            alpha=alpha,
+            test=sfit.PermutationTest(statistic="loss", n_permutations=99),
+            random_state=int(rng.integers(2**32)),
+        )
+        rejected += result.tests[0].p_value < alpha
+    # Five standard errors of the number of rejections.
+    assert rejected < runs * alpha + 5 * np.sqrt(runs * alpha * (1 - alpha))
+    assert rejected > 0

@@ -12,11 +12,13 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [
     page
-    for page in [ROOT / "README.md", *(DOCS / f"{name}.md" for name in ("start", "questions", "statistics", "two_tests", "interactions", "report", "models", "losses"))]
+    for page in [ROOT / "README.md", *(DOCS / f"{name}.md" for name in ("start", "audit", "questions", "statistics", "two_tests", "interactions", "report", "models", "losses"))]
     if page.exists()
 ]  # fmt: skip
 # What the snippets of a page need beyond the required dependencies.
 NEEDS = {
+    "README": ["jinja2", "matplotlib"],
+    "audit": ["docx", "jinja2", "matplotlib", "openpyxl"],
     "report": ["docx", "jinja2", "matplotlib", "openpyxl"],
     "models": ["xgboost", "lightgbm", "catboost", "torch", "skorch", "keras", "skl2onnx"],
 }
@@ -61,6 +63,18 @@ def test_pages_quote_the_figures_as_they_are_now():
         text = (ROOT / name).read_text(encoding="utf-8")
         assert "<!-- copied:" in text
         assert figures.with_figures(text) == text, name
+
+
+def test_the_page_on_audits_names_the_test_of_every_field():
+    page = DOCS / "audit.md"
+    if not page.exists():
+        pytest.skip("there is no docs folder beside the tests")
+    text = page.read_text(encoding="utf-8")
+    _, listed = text.split("## Fields of the page, and their tests\n")
+    rows = re.findall(r"^\| [^|]+ \| (`.*`) \|$", listed, re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`(.*?)`", row)]
+    tests = (ROOT / "tests" / "audit" / "test_page_fields.py").read_text(encoding="utf-8")
+    assert sorted(named) == sorted(re.findall(r'^@field\("(.*)"\)$', tests, re.MULTILINE))
 
 
 def test_the_readme_is_short():

@@ -8,6 +8,7 @@ import pytest
 import sfit
 
 PUBLIC = [
+    "Audit",
     "Average",
     "BetaChoice",
     "FeatureComparison",
@@ -20,6 +21,7 @@ PUBLIC = [
     "SFITResult",
     "SFITSelector",
     "SignTest",
+    "audit",
     "choose_beta",
     "compare_features",
     "compare_models",
@@ -65,6 +67,11 @@ ARGUMENTS = {
     sfit.compare_parts: (
         "model X y by trend features loss alpha correction reference groups always_on given "
         "clusters fast n_jobs progress checkpoint checkpoint_key random_state"
+    ),
+    sfit.audit: (
+        "model X y train by clusters row_order protected expected title purpose model_name "
+        "data_name period author features loss alpha groups always_on n_background budget n_jobs "
+        "progress checkpoint checkpoint_key random_state"
     ),
     sfit.SignTest: "interval ties validation validation_fraction random_model",
     sfit.PermutationTest: "n_permutations statistic",

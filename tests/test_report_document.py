@@ -192,3 +192,69 @@ def test_a_wide_picture_is_drawn_again_for_a_phone():
 def test_equal_documents_give_equal_pages(document):
     """Nothing on the page depends on the moment."""
     assert as_document_page(document) == as_document_page(document)
+
+
+def test_names_stand_above_their_rows_on_a_phone():
+    """The names are at the left edge, above the bars; text below the axes fits the picture."""
+    from matplotlib.figure import Figure
+
+    from sfit.report._drawing import NARROW, _LabelsAbove
+
+    class Explained(Bars):
+        def plot(self, ax):
+            super().plot(ax)
+            ax.set_xlabel("share of rows that are predicted better " * 3, fontsize="small")
+            ax.legend([ax.patches[0]], ["better"], loc="upper left", bbox_to_anchor=(0, -0.3))
+
+    display = Explained("Bars", long_names(8))
+    above = _LabelsAbove(display)
+    figure = Figure(figsize=(NARROW, above.height), layout="constrained")
+    above.plot(figure.subplots())
+    figure.draw_without_rendering()
+    axes = display.ax
+    assert above.moved and not any(label.get_visible() for label in axes.get_yticklabels())
+    for text, bar in zip(axes.texts, axes.patches, strict=True):
+        name, mark = text.get_window_extent(), bar.get_window_extent()
+        assert name.y0 >= mark.y1 - 1 and name.x0 >= 0 and name.x1 <= figure.bbox.width
+    below = axes.xaxis.label.get_window_extent()
+    assert below.x0 >= 0 and below.x1 <= figure.bbox.width
+    assert axes.get_legend().get_window_extent().y1 <= below.y0 + 1
+
+
+def test_numbers_are_no_names():
+    """A picture whose axes hold numbers, or names on both, has no drawing for phones."""
+
+    class Curve(Bars):
+        def plot(self, ax):
+            ax.plot([0, 1, 2], [0.0, -0.5, 1e-6])
+
+    class Matrix(Bars):
+        def plot(self, ax):
+            ax.imshow([[0, 1], [1, 0]])
+            ax.set_xticks([0, 1], ["a", "b"])
+            ax.set_yticks([0, 1], ["a", "b"])
+
+        def tooltips(self):
+            return []
+
+    Curve.tooltips = Matrix.tooltips
+    for kind in (Curve, Matrix):
+        page = as_document_page(with_blocks(Picture(kind("Title", long_names(2)))))
+        assert page.count("<svg ") == 1
+
+
+def test_wrapped_lines_are_joined_and_sentences_are_not():
+    """A long line without a full stop goes on; a short one, or a sentence, ends."""
+    from sfit.report._drawing import _joined
+
+    long = "share of rows predicted better by more than 1 % when the model sees"
+    assert _joined([long, "the set", "15 more sets are not shown."]) == [
+        f"{long} the set",
+        "15 more sets are not shown.",
+    ]
+    assert _joined(["mean loss", "the axis does not begin at 0"]) == [
+        "mean loss",
+        "the axis does not begin at 0",
+    ]
+    assert _joined([f"{long}.", "x"]) == [f"{long}.", "x"]
+    assert _joined([]) == []

@@ -64,9 +64,23 @@ RESULTS = {
 }
 
 
+AUDITS = {
+    "audit by group": lambda: sfit.audit(
+        MODEL, X, Y, by=HALF, protected={"half": HALF}, budget=60, n_background=5, random_state=0
+    ),
+    "audit of a name": lambda: sfit.audit(
+        lambda rows: rows["part"] + 0 * rows["_b*"],
+        X[["X1"]].rename(columns={"X1": "part"}).assign(**{"_b*": 1.0, "`c`": 2.0}),
+        Y,
+        n_background=5,
+        random_state=0,
+    ),
+}
+
+
 @cache
 def made(name):
-    return RESULTS[name]()
+    return {**RESULTS, **AUDITS}[name]()
 
 
 def bare(text):
@@ -143,6 +157,42 @@ def test_every_view_shows_the_same_caveats(name):
     assert in_json(result) == expected
     again = type(result).from_json(result.to_json())
     assert again.caveats == result.caveats and again == result
+
+
+def under_the_heading(text, start):
+    """The items of an audit's list of caveats: up to the next heading or an empty line."""
+    block = text.partition(start)[2].lstrip("\n").partition("\n\n")[0]
+    return re.split(r"^- ", block, flags=re.MULTILINE)[1:]
+
+
+@pytest.mark.filterwarnings("ignore::sfit.exceptions.SFITWarning")
+@pytest.mark.parametrize("name", AUDITS)
+def test_every_view_of_an_audit_shows_the_same_caveats(name):
+    """Sentence by sentence, and in the same order; a terminal shows the summary."""
+    audit = made(name)
+    expected = list(map(bare, audit.caveats))
+    assert expected and len(set(expected)) == len(expected)
+    assert list(map(bare, under_the_heading(audit.summary(), "\nCaveats\n"))) == expected
+    assert in_notebook(audit) == expected
+    markdown = under_the_heading(audit.to_markdown(), "\n### Caveats\n")
+    assert [bare(re.sub(r"\\(.)", r"\1", text)) for text in markdown] == expected
+    page = audit.to_html().partition("<h3>Caveats</h3>")[2].partition("</ul>")[0]
+    items = re.findall(r"<li>(.*?)</li>", page, re.DOTALL)
+    assert [bare(html.unescape(item.replace("<wbr>", ""))) for item in items] == expected
+    assert in_json(audit) == expected
+    assert type(audit).from_json(audit.to_json()).caveats == audit.caveats
+
+
+@pytest.mark.filterwarnings("ignore::sfit.exceptions.SFITWarning")
+def test_a_terminal_shows_the_summary_of_an_audit(capsys):
+    """Whatever its width."""
+    from sfit.cli import _show
+
+    console = rich_console.Console(file=io.StringIO(), width=120, force_terminal=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_show, "Console", lambda **_: console)
+        _show.show_result(made("audit by group"))
+    assert capsys.readouterr().out == made("audit by group").summary() + "\n"
 
 
 @pytest.mark.filterwarnings("ignore::sfit.exceptions.SFITWarning")

@@ -5,6 +5,7 @@ from pathlib import Path
 GALLERY = [
     "first_test",
     "reading_a_report",
+    "audit_a_model",
     "choosing_beta",
     "hidden_interactions",
     "neural_network",

@@ -84,7 +84,12 @@ LAYOUT = """() => {
             .map((t) => scale * parseFloat(getComputedStyle(t).fontSize));
         return Math.min(...sizes);
     });
-    return {verdicts, cut, letters};
+    // Of the two drawings of a picture, one is shown; on a phone it does not scroll.
+    const figures = [...document.querySelectorAll("figure")].filter((e) => e.checkVisibility());
+    const drawings = figures.map((e) => pictures.filter((svg) => e.contains(svg)).length);
+    const scrolling = pictures.filter((e) => e.closest(".narrow"))
+        .filter((e) => e.getBoundingClientRect().right > right).length;
+    return {verdicts, cut, letters, drawings, scrolling};
 }"""
 
 
@@ -95,6 +100,7 @@ def check_layout(page, smallest=7):
     found = page.evaluate(LAYOUT)
     assert found["verdicts"] and max(found["verdicts"]) <= 0.5, width
     assert found["cut"] == [], width
+    assert set(found["drawings"]) == {1} and found["scrolling"] == 0, width
     assert min(found["letters"]) >= smallest, (width, found["letters"])
 
 

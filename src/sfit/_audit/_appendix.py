@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from sfit._audit._cards import pairs_table
+from sfit._audit._findings import background_text
 from sfit._audit._result import Audit
 from sfit._audit._tables import feature_rows
 from sfit._text import number, p_text, percent, printable, share_text
@@ -24,12 +26,12 @@ from sfit.report._blocks import (
     Text,
 )
 
-MOST_DRAWN = 12
+MOST_DRAWN = 8
 """Features in the pictures of the body."""
 
 MOST_IN_APPENDIX = 40
 
-MOST_MORE = 6
+MOST_MORE = 10
 """Cards in the appendix: pictures of hundreds of features would make a page too large to send."""
 
 KINDS: tuple[Kind, ...] = ("name", *("number",) * 7, "name", "verdict")
@@ -64,6 +66,9 @@ def _every_feature(audit: Audit) -> tuple[Block, ...]:
             blocks.append(Picture(CoinDisplay(audit.typical, MOST_IN_APPENDIX)))
     if audit.profiles:
         blocks.append(Picture(RibbonsDisplay(audit.profiles)))
+    if audit.interactions is not None:
+        pairs = [test for test in audit.interactions.tests if test.order == 2]
+        blocks.append(pairs_table(pairs, len(pairs)))
     return tuple(blocks)
 
 
@@ -107,8 +112,7 @@ def _method(audit: Audit) -> tuple[Block, ...]:
         Text(
             "Every test compares predictions of the fitted model; nothing is refitted. To reveal a "
             "feature is to show the model its observed values. All other features are hidden: the "
-            f"prediction is averaged over {settings.n_background} background rows b drawn from "
-            f"{'the training rows' if settings.reference_origin == 'given' else 'the test rows'}."
+            f"prediction is averaged over background rows b, {background_text(audit)}."
         ),
         Formula("g_j(x) = (1/K) Σ_k f(x_j, b_k without j)"),
         Text(
@@ -142,13 +146,18 @@ def _reading(audit: Audit) -> tuple[tuple[str, str], ...]:
         if result is not None:
             coverage = percent(result.settings.coverage)
             for name, text in words_of(result).reading([result], coverage):
-                pairs.setdefault(name, printable(text))
+                exact = text.replace(result.settings.reference, background_text(audit))
+                pairs.setdefault(name, printable(exact))
     return tuple(pairs.items())
 
 
 def _guarantee(origin: str) -> str:
     if origin == "given":
-        return "The p-values are exact for independent rows, whatever the model and the loss."
+        return (
+            "The p-values are exact, whatever the model and the loss, if the rows are independent "
+            "and were not used for training. Each table of tests is corrected on its own: there is "
+            "no correction across tables."
+        )
     return (
         "The background comes from the rows under test, so p-values are asymptotic: pass the "
         "training rows as train= to make them exact."
@@ -189,7 +198,7 @@ def _settings(audit: Audit) -> tuple[Block, ...]:
                 ("Loss", printable(s.loss)),
                 ("Level", number(s.alpha)),
                 ("Correction", s.correction),
-                ("Hidden features", printable(s.reference)),
+                ("Hidden features", f"averaged over {background_text(audit)}"),
                 ("Space of hiding", s.space),
                 ("Clusters", "none" if s.n_clusters is None else f"{s.n_clusters:,}"),
                 ("Budget", s.budget or "none"),

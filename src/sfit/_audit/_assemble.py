@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from sfit._array import Array
 from sfit._audit._checks import checklist
 from sfit._audit._data_facts import data_facts
 from sfit._audit._detectable import smallest_correlation, smallest_probability
@@ -27,6 +29,9 @@ POWER = 0.8
 """The power at which the smallest detectable effect is stated."""
 
 TITLE = "Audit of a fitted model"
+
+NAMED = ("title", "purpose", "model_name", "data_name", "period", "author")
+"""Arguments whose texts the page shows."""
 
 
 def assemble(steps: Steps, session: Session, made: str, per_row: float) -> Audit:
@@ -96,7 +101,16 @@ def _settings(steps: Steps, made: str, per_row: float, code: str) -> AuditSettin
         budget="" if request.budget is None else str(request.budget),
         seconds_per_pass=per_row * len(sample.rows),
         seed=steps.subject.seed,
+        base_prediction=_mean_prediction(steps.nothing.predictions),
+        mean_prediction=_mean_prediction(steps.everything.predictions),
     )
+
+
+def _mean_prediction(predictions: Array) -> float:
+    """The mean of the only output, or of the probability of the second of two classes."""
+    if predictions.ndim == 2 and predictions.shape[1] == 2:
+        return float(predictions[:, 1].mean())
+    return float(predictions.mean()) if predictions.ndim == 1 else math.nan
 
 
 def _train_facts(steps: Steps) -> DataFacts | None:
@@ -151,14 +165,16 @@ def _checks(steps: Steps, data: DataFacts, able: Detectable) -> tuple[Check, ...
 def caveats_of(result: Mapping[str, Any]) -> tuple[str, ...]:
     """What a reader must know, once each; caveats of groups name the groups."""
     caveats = list(result["related"].caveats)
+    tests_of: dict[str, list[str]] = {}
     for name, title in (
         ("typical", "sign test"),
         ("interactions", "interactions"),
         ("group_tests", "correlated groups"),
     ):
-        if result[name] is not None:
-            new = (text for text in result[name].caveats if text not in caveats)
-            caveats += [f"{title}: {text}" for text in new]
+        for text in () if result[name] is None else result[name].caveats:
+            if text not in caveats:
+                tests_of.setdefault(text, []).append(title)
+    caveats += [f"{listed(titles)}: {text}" for text, titles in tests_of.items()]
     parts = result["by_group"]
     if parts is not None:
         labels_of: dict[str, list[str]] = {}
@@ -179,7 +195,7 @@ def reproduce(request: AuditRequest, seed: int, data: DataFacts) -> str:
         "row_order": _argument(request.row_order, "row_order"),
         "protected": _protected(request.protected),
         "expected": repr(request.expected) if request.expected else None,
-        "title": repr(request.title) if request.title else None,
+        **{name: repr(getattr(request, name)) for name in NAMED if getattr(request, name)},
         "loss": None if request.loss == "auto" else _argument(request.loss, "loss"),
         "alpha": repr(request.alpha) if request.alpha != 0.05 else None,
         "features": None if request.features is None else repr(list(request.features)),

@@ -37,6 +37,8 @@ class BuildUp(NamedTuple):
     explained: Explained
     found: RowPredictions
     """With all features found revealed."""
+    everything: RowPredictions
+    """With all features revealed."""
 
 
 def steps_of(found: Sequence[int]) -> list[tuple[int, ...]]:
@@ -88,12 +90,14 @@ def build_up(
         ci_low=low,
         ci_high=high,
         n_improved=n_improved,
+        n_units=n_units,
+        units="rows" if clusters is None else "clusters",
         p_value=float(p_value(n_improved, n_units)),
         loss_hidden=steps[0].loss,
         loss_found=float(last.losses.mean()),
         loss_all=steps[-1].loss,
     )
-    return BuildUp(tuple(steps), explained, last)
+    return BuildUp(tuple(steps), explained, last, everything)
 
 
 def clusters_of(sample: Sample) -> Array | None:

@@ -87,10 +87,12 @@ def audit(
         How long the audit may take: seconds, or a text such as "60 passes". A pass is the time in
         which the model predicts all rows once. The most useful steps come first, and the page says
         what was left out. Pairs of features and correlated groups are tested only within a budget.
-    n_jobs, progress, checkpoint_key : as in `feature_significance`
+    n_jobs, progress : as in `feature_significance`
         How the work is done.
     checkpoint : path, optional
         File of finished steps, from which an interrupted audit resumes.
+    checkpoint_key : str, optional
+        Identifies a model or a loss that a later run cannot recognise, such as a function.
     random_state : int or Generator, optional
         Seed of all random draws. By default, a seed is drawn; the audit records it.
 

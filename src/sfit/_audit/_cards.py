@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfit._audit._findings import directions
+from sfit._audit._findings import direction_text, directions
 from sfit._audit._result import Audit
 from sfit._audit._tables import FeatureRow, feature_rows
 from sfit._partitioned import PartitionedResult
+from sfit._profile import FeatureProfile
 from sfit._text import listed, number, p_relation, p_text, percent, printable, share_text
 from sfit.report._blocks import Block, Card, Cell, Facts, Matrix, Picture, Table, Text
 
 CARD_WIDTH = 3.6
 """Inches of the picture on a card."""
 
-MOST_ROWS = 15
+MOST_ROWS = 12
 """Features that the matrix of groups shows."""
+
+MOST_PAIRS = 8
+"""Pairs that the body of the page lists."""
 
 OPPOSITE = {True: "as expected", False: "not as expected", None: "no curve to compare with"}
 
@@ -37,7 +41,7 @@ def _card(audit: Audit, row: FeatureRow) -> Card:
         ("Rise of loss", f"{number(test.rise)} ({_interval(test)})"),
         ("Evidence", f"adjusted {p_relation(test.p_adjusted)}"),
         *_typical(row),
-        *([("Direction", _direction(audit, feature))] if profile is not None else []),
+        *([("Direction", _direction(audit, profile))] if profile is not None else []),
         *_rows(profile),
         *_groups(audit, feature),
         *_partners(audit, feature),
@@ -58,11 +62,9 @@ def _typical(row: FeatureRow) -> list[tuple[str, str]]:
     return [("Typical row", f"{verdict} it: {share_text(row.share_better)} of rows better{by}")]
 
 
-def _direction(audit: Audit, feature: str) -> str:
-    profile = audit.profile(feature)
-    observed = profile.direction if profile is not None else ""
-    expected = next((one for one in directions(audit) if one.feature == feature), None)
-    text = observed or "not a single direction"
+def _direction(audit: Audit, profile: FeatureProfile) -> str:
+    expected = next((one for one in directions(audit) if one.feature == profile.feature), None)
+    text = direction_text(profile)
     if expected is None:
         return text
     return f"{text}; expected {expected.expected}: {OPPOSITE[expected.agrees]}"
@@ -84,7 +86,8 @@ def _groups(audit: Audit, feature: str) -> list[tuple[str, str]]:
     found = [str(label) for label, result in parts.parts if feature in result.selected]
     missing = [str(label) for label, result in parts.parts if feature not in result.selected]
     if not missing:
-        return [("Groups", f"significant in all {len(found)} groups of {parts.by}")]
+        every = "both" if len(found) == 2 else f"all {len(found)}"
+        return [("Groups", f"significant in {every} groups of {parts.by}")]
     if not found:
         return [("Groups", f"significant in no single group of {parts.by}")]
     return [
@@ -102,7 +105,9 @@ def _partners(audit: Audit, feature: str) -> list[tuple[str, str]]:
         for name in test.term
         if name != feature
     ]
-    return [("Acts together with", listed(partners, 5) if partners else "no tested partner")]
+    tested = any(feature in one.term for one in audit.interactions.tests if one.order == 2)
+    none = "no significant partner" if tested else "not tested in pairs"
+    return [("Partners", listed(partners, 5) if partners else none)]
 
 
 def group_matrix(parts: PartitionedResult, features: list[str]) -> Matrix:
@@ -116,7 +121,12 @@ def group_matrix(parts: PartitionedResult, features: list[str]) -> Matrix:
         for name in parts.parts[0][1].feature_names
         if name not in features and any(name in result.selected for _, result in parts.parts)
     ]
-    rows = [*features, *others][:MOST_ROWS]
+    every = [*features, *others]
+    differing = [
+        name for name in every if len({name in result.selected for _, result in parts.parts}) > 1
+    ]
+    # Differences between groups come first: a reader looks for them.
+    rows = [*differing, *(name for name in every if name not in differing)][:MOST_ROWS]
     cells = tuple(tuple(number(of_part[name].estimate) for of_part in tests) for name in rows)
     marked = tuple(tuple(bool(of_part[name].significant) for of_part in tests) for name in rows)
     columns = tuple(
@@ -131,15 +141,24 @@ def group_matrix(parts: PartitionedResult, features: list[str]) -> Matrix:
         tuple(map(printable, rows)),
         cells,
         marked,
-        "Rise of the mean loss in each group; bold: significant in that group, corrected within "
-        f"it{_more(len(features) + len(others))}. Smaller groups have less power. compare_parts "
-        "tests whether groups differ.",
+        _matrix_note(differing, len(every)),
     )
 
 
-def _more(n_rows: int) -> str:
-    """How many rows the matrix leaves out."""
-    return f"; {n_rows - MOST_ROWS} weaker features are not shown" if n_rows > MOST_ROWS else ""
+def _matrix_note(differing: list[str], n_rows: int) -> str:
+    """What the matrix shows, which verdicts differ between groups, and what it leaves out."""
+    note = "Rise of the mean loss in each group; bold: significant in that group, corrected in it. "
+    if differing:
+        verb = "is" if len(differing) == 1 else "are"
+        note += (
+            f"{listed(differing, 6)} {verb} significant in some groups only. Smaller groups have "
+            "less power: this is not a test of a difference between groups, which was not made."
+        )
+    else:
+        note += "No verdict differs between the groups."
+    if n_rows > MOST_ROWS:
+        note += f" {n_rows - MOST_ROWS} more features are not shown."
+    return note
 
 
 def interaction_blocks(audit: Audit) -> tuple[Block, ...]:
@@ -148,14 +167,16 @@ def interaction_blocks(audit: Audit) -> tuple[Block, ...]:
     if audit.interactions is not None:
         pairs = [test for test in audit.interactions.tests if test.order == 2]
         found = sum(test.significant for test in pairs)
-        n = audit.interactions.settings.n_rows
+        n, p = audit.interactions.settings.n_rows, len(audit.related.feature_names)
         blocks.append(
             Text(
                 f"{found} of {len(pairs)} pairs tested predict better than the sum of their parts "
-                f"(mean test on {n:,} rows)."
+                f"(mean test on {n:,} rows, corrected over these pairs). The pairs tested, of "
+                f"{p * (p - 1) // 2:,} possible ones, are those that the model combines most often "
+                "among the strongest features; if its structure is unknown, the strongest."
             )
         )
-        blocks.append(_pairs_table(pairs))
+        blocks.append(pairs_table(pairs, MOST_PAIRS))
     if audit.group_tests is not None:
         groups = {group.name for group in audit.correlated}
         tests = [test for test in audit.group_tests.tests if test.term[0] in groups]
@@ -163,8 +184,12 @@ def interaction_blocks(audit: Audit) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
-def _pairs_table(pairs: list[Any]) -> Table:
+def pairs_table(pairs: list[Any], most: int) -> Table:
+    """Pairs over the sum of their parts: significant first, then by strength."""
     ordered = sorted(pairs, key=lambda test: (not test.significant, -test.strength))
+    more = len(ordered) - most
+    note = (f"{more} more pairs stand in the appendix.",) if more > 0 else ()
+    ordered = ordered[:most]
     return Table(
         "Pairs over the sum of their parts",
         "interactions",
@@ -181,6 +206,7 @@ def _pairs_table(pairs: list[Any]) -> Table:
             for test in ordered
         ),
         tuple(test.significant for test in ordered),
+        notes=note,
     )
 
 

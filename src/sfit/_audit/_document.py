@@ -5,19 +5,22 @@ from __future__ import annotations
 from sfit._audit._appendix import appendices
 from sfit._audit._cards import feature_cards, group_matrix, interaction_blocks
 from sfit._audit._findings import (
+    STRONG_PROXY,
     findings,
     limitations,
     metric_name,
     metric_text,
     metrics_of,
+    names_for,
     risks,
+    smallest_improvement,
     strengths,
     strongest_first,
 )
 from sfit._audit._records import Explained
 from sfit._audit._result import Audit
 from sfit._audit._tables import feature_rows
-from sfit._text import listed, number, percent, printable
+from sfit._text import listed, number, percent, printable, sentence
 from sfit.report._blocks import (
     Block,
     Card,
@@ -35,18 +38,26 @@ from sfit.report._blocks import (
     Text,
 )
 
-MOST_CARDS = 12
+MOST_CARDS = 8
 """Cards in the body of the page; those of weaker features stand in the appendix."""
 
 MOST_PROXIES = 3
 
-MOST_DRAWN = 12
+MOST_DRAWN = 8
 """Features in the pictures of the body; the appendix draws more."""
+
+IN_COINS = (
+    "This picture shows the sign test: filled marks improve the typical row. Verdicts elsewhere on "
+    "this page are those of the permutation test."
+)
 
 CARDS_SHOW = (
     "Curve: the prediction with only this feature revealed; dashed, with every feature hidden. "
     "Grey: the rows. Below: the mean gain, which is the loss saved, with its asymptotic interval."
 )
+
+DECISION = "Decision: ☐ accepted ☐ accepted with conditions ☐ rejected"
+CONDITIONS = "Conditions and next review: " + "." * 60
 
 ROLES = ("Model owner", "Validator", "Approver")
 
@@ -58,7 +69,8 @@ def document_of(audit: Audit) -> Document:
         _identity(audit),
         _finding(audit),
         _risks(audit),
-        Section("Strengths", "strengths", (Items(tuple(strengths(audit))),)),
+        Section("Strengths", "strengths", (Items(tuple(strengths(audit))), _performance(audit))),
+        *_caveats(audit),
         _mechanism(audit),
         Section("Features", "features", _feature_blocks(audit, cards)),
         *_groups(audit),
@@ -67,13 +79,14 @@ def document_of(audit: Audit) -> Document:
         Section("Limitations", "limitations", (Items(tuple(limitations(audit))),)),
         _assumptions(audit),
         _definitions(audit),
-        Section("Sign-off", "sign-off", (SignOff(ROLES),)),
+        Section("Sign-off", "sign-off", (Text(DECISION), Text(CONDITIONS), SignOff(ROLES))),
     ]
     settings = audit.settings
     made_by = f" by {printable(settings.author)}" if settings.author else ""
+    version = audit.run["versions"]["sfit"]
     return Document(
         title=printable(settings.title),
-        subtitle=f"Made {settings.made}{made_by} with sfit {audit.run['versions']['sfit']}",
+        subtitle=f"Model audit. Made {settings.made}{made_by} with sfit {version}",
         sections=(*body, *appendices(audit, cards[MOST_CARDS:])),
         footer=(
             "Feature significance by the permutation test and by SFIT (E. Horel and K. Giesecke, "
@@ -91,16 +104,19 @@ def _identity(audit: Audit) -> Section:
     target = "; ".join(f"{label} {text}" for label, text in data.target_distribution[:4])
     missing = "none" if not data.n_missing else f"{data.n_missing:,} cells"
     rows = f"{data.n_rows:,} held-out rows, {data.n_columns:,} columns"
-    train = "not given" if audit.train is None else f"{audit.train.n_rows:,} rows"
+    train = "not given"
+    if audit.train is not None:
+        train = f"{audit.train.n_rows:,} rows, fingerprint {audit.train.fingerprint}"
     pairs = [
         ("Model", printable(f"{model.name}: {kind}" if model.name else kind)),
         ("Model fingerprint", model.fingerprint or f"none: sfit cannot see {model.unseen}"),
         ("Data", printable(f"{data.name}: {rows}" if data.name else rows)),
-        *([("Period", printable(data.period))] if data.period else []),
+        ("Period", printable(data.period) or "not stated"),
         ("Target", printable(f"{data.target}: {target}")),
         ("Missing values", missing),
         ("Data fingerprint", data.fingerprint),
         ("Training rows", train),
+        ("Protected attributes", listed(settings.protected, 6) or "none named"),
         ("Author", printable(settings.author) or "not stated"),
         ("Made", settings.made),
         ("Fingerprint of this audit", audit.fingerprint),
@@ -112,20 +128,29 @@ def _identity(audit: Audit) -> Section:
 
 
 def _finding(audit: Audit) -> Section:
-    blocks: list[Block] = [Text(sentence, "finding") for sentence in findings(audit)]
-    blocks.append(_performance(audit))
-    if audit.caveats:
-        blocks.append(Items(tuple(map(_sentence, audit.caveats)), "Caveats"))
+    blocks: list[Block] = [Text(text, "finding") for text in findings(audit)]
+    doubtful = [check.name for check in audit.checks if check.state != "yes"]
+    if doubtful:
+        n = len(audit.checks)
+        blocks.append(Text(f"Not confirmed of {n} assumptions: {listed(doubtful, 8)}.", "note"))
     return Section("Finding", "finding", tuple(blocks))
 
 
-def _sentence(text: str) -> str:
-    """A caveat as a sentence of its own."""
-    text = printable(text)
-    return f"{text[:1].upper()}{text[1:]}"
+def _caveats(audit: Audit) -> list[Section]:
+    if not audit.caveats:
+        return []
+    groups = () if audit.by_group is None else (audit.by_group.by,)
+    names = (*audit.related.feature_names, *groups)
+    caveats = tuple(sentence(printable(text), names) for text in audit.caveats)
+    return [Section("Caveats", "caveats", (Items(caveats),))]
 
 
-SIDES = {"all": "All features", "found": "Features found", "nothing": "No features"}
+SIDES = {
+    "all": "All features",
+    "nothing": "No features",
+    "all, same rows": "All features, sample",
+    "found": "Features found, sample",
+}
 
 
 def _performance(audit: Audit) -> Table:
@@ -136,6 +161,7 @@ def _performance(audit: Audit) -> Table:
         if metrics:
             n = next(iter(metrics.values())).n
             texts = [metric_text(metrics[name]) if name in metrics else "–" for name in names]
+            label = label if n < audit.data.n_rows else label.removesuffix(", sample")
             rows.append((Cell(label), *map(Cell, texts), Cell(f"{n:,}")))
     reasons = {f"{metric_name(m.name)}: {m.reason}" for m in audit.performance if m.reason}
     level = percent(1 - audit.settings.alpha)
@@ -162,6 +188,7 @@ def _mechanism(audit: Audit) -> Section:
     blocks: list[Block] = [Picture(RiseDisplay(audit.related, MOST_DRAWN))]
     if audit.typical is not None:
         blocks.append(Picture(CoinDisplay(audit.typical, MOST_DRAWN)))
+        blocks.append(Text(IN_COINS, "note"))
     if audit.build_up:
         blocks.append(Picture(BuildUpDisplay(audit.build_up, audit.settings.loss)))
     if audit.explained is not None:
@@ -191,10 +218,10 @@ def _feature_blocks(audit: Audit, cards: tuple[Card, ...]) -> tuple[Block, ...]:
     ignored = [test.term[0] for test in others if test.share_moved == 0]
     unsure = [test.term[0] for test in others if test.share_moved > 0]
     if unsure:
-        blocks.append(Text(f"Not significant: {listed(unsure, 60)}."))
+        blocks.append(Text(f"Not significant: {listed(unsure, names_for(unsure, 24))}."))
     if ignored:
         verb = "this feature" if len(ignored) == 1 else f"these {len(ignored)} features"
-        blocks.append(Text(f"The model ignores {verb}: {listed(ignored, 60)}."))
+        blocks.append(Text(f"The model ignores {verb}: {listed(ignored, names_for(ignored, 24))}."))
     blocks += _correlated(audit)
     return tuple(blocks)
 
@@ -288,25 +315,35 @@ def _proxies(audit: Audit) -> Table:
             Cell(printable(one.feature)),
             Cell(f"{one.association:.2f}", f"{one.association:.6g}"),
             Cell(one.measure),
-            Cell("used by the model" if one.significant else "–"),
+            Cell("yes" if one.significant else "not shown"),
         )
         for one in closest
     )
     return Table(
         "Possible proxies",
         "proxies",
-        ("Attribute", "Feature", "Association", "Measure", "Verdict"),
+        ("Attribute", "Feature", "Association", "Measure", "Related to the outcome, as used"),
         ("name", "name", "number", "name", "verdict"),
         rows,
-        tuple(one.significant for one in closest),
-        mark="used by the model",
-        notes=("The features that follow each attribute most closely.",),
+        tuple(one.significant and one.association >= STRONG_PROXY for one in closest),
+        mark="possible proxy",
+        notes=(
+            f"The {MOST_PROXIES} features that follow each attribute most closely: rank "
+            "correlation between numbers, else Cramér's V, for which numbers are cut into at most "
+            f"10 bins. From {STRONG_PROXY} on, a feature is called a possible proxy. Attributes "
+            "that were not named were not examined.",
+        ),
     )
 
 
 def _assumptions(audit: Audit) -> Section:
     items = tuple((check.state, check.name, printable(check.text)) for check in audit.checks)
     return Section("Assumptions", "assumptions", (Checklist(items),))
+
+
+def _by(audit: Audit) -> str:
+    improvement = "" if audit.typical is None else smallest_improvement(audit.typical)
+    return improvement and f", each{improvement}"
 
 
 def _definitions(audit: Audit) -> Section:
@@ -320,9 +357,20 @@ def _definitions(audit: Audit) -> Section:
         ),
         (
             "Improves the typical row",
-            "Revealing the feature lowers the loss of more than half of the rows (sign test).",
+            "Revealing the feature lowers the loss of significantly more than half of the rows"
+            f"{_by(audit)} (sign test).",
         ),
-        ("Rise", "By how much the mean loss rises if the prediction comes from another row."),
+        (
+            "Rise",
+            "By how much the mean loss rises if the prediction from the feature alone comes from "
+            "another row. Rises do not add up to the model's gain; the build-up does.",
+        ),
+        ("Mean gain", "The mean loss saved by revealing the feature alone, against hiding all."),
+        (
+            "Direction",
+            "Rising or falling: at least 90 % of the response's movement between pairs of rows "
+            "goes one way.",
+        ),
         (
             "Significant",
             f"The p-value, adjusted for all features (Benjamini and Yekutieli), is below {level}.",

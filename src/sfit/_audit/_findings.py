@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from sfit._audit._records import Explained, Metric
 from sfit._audit._result import Audit
-from sfit._text import listed, number, p_relation, percent, printable
+from sfit._profile import FeatureProfile
+from sfit._result import SFITResult
+from sfit._text import listed, number, percent, printable
 
 STRONG_PROXY = 0.5
 """From this association on, a feature is named as a possible proxy of a protected attribute."""
@@ -26,6 +29,24 @@ NAMES = {
     "poisson_deviance": "Poisson deviance",
 }
 """Metrics whose name in tables differs from the name in sentences."""
+
+
+OBSERVED = {
+    "rising": "it rises for most rows",
+    "falling": "it falls for most rows",
+    "mixed": "it has no single direction",
+}
+
+
+def direction_text(profile: FeatureProfile) -> str:
+    """The direction of a response curve, in words."""
+    if not profile.direction:
+        return "none: categories or several outputs"
+    steps = [after - before for before, after in pairwise(profile.responses[0])]
+    monotone = min(steps, default=0.0) >= 0 or max(steps, default=0.0) <= 0
+    if profile.direction == "mixed":
+        return "no single direction"
+    return profile.direction if monotone else f"{profile.direction} for most rows"
 
 
 class Direction(NamedTuple):
@@ -50,7 +71,8 @@ def metric_name(name: str) -> str:
 def metric_text(metric: Metric) -> str:
     """A metric with its interval."""
     value = f"{metric.value:.3g}" if math.isfinite(metric.value) else "undefined"
-    if not (math.isfinite(metric.ci_low) and math.isfinite(metric.ci_high)):
+    bounded = math.isfinite(metric.ci_low) and math.isfinite(metric.ci_high)
+    if not bounded or metric.ci_low == metric.ci_high:
         return value
     return f"{value} ({metric.ci_low:.3g} to {metric.ci_high:.3g})"
 
@@ -60,23 +82,30 @@ def metrics_of(audit: Audit, side: str) -> list[Metric]:
     return [metric for metric in audit.performance if metric.side == side]
 
 
-def findings(audit: Audit, max_names: int = 8) -> list[str]:
+def names_for(names: Sequence[str], most: int = 8) -> int:
+    """How many of these names a sentence has room for."""
+    return most if max(map(len, names), default=0) <= 24 else max(2, most // 3)
+
+
+def findings(audit: Audit) -> list[str]:
     """Two or three sentences: what the model achieves, what it uses, and what is not explained."""
     return [
         _performance_sentence(audit),
-        _features_sentence(audit, max_names),
+        _features_sentence(audit, names_for(audit.selected)),
         *_remainder_sentences(audit),
     ]
 
 
 def _performance_sentence(audit: Audit) -> str:
     model = audit.model.name or audit.model.kind
-    rows = f"{audit.data.n_rows:,} held-out rows"
+    checked = any(check.name == "Held out" and check.state == "yes" for check in audit.checks)
+    rows = f"{audit.data.n_rows:,} " + ("held-out rows" if checked else "rows stated as held out")
     every = metrics_of(audit, "all")
     if not every:
         return f"{printable(model)} was audited on {rows}."
     first = every[0]
-    return f"On {rows}, {printable(model)} reaches {metric_name(first.name)} {metric_text(first)}."
+    reached = f"{metric_name(first.name)} {metric_text(first)}"
+    return f"On {rows}, the model {printable(model)} reaches {reached}."
 
 
 def _features_sentence(audit: Audit, max_names: int) -> str:
@@ -122,18 +151,18 @@ def _remainder_sentences(audit: Audit) -> list[str]:
 def explained_sentence(explained: Explained, any_found: bool, alpha: float) -> str:
     """How much of the gain the features found account for, and whether anything is left."""
     left = 1 - explained.share
-    relation = p_relation(explained.p_value)
+    improved = f"{explained.n_improved:,} of {explained.n_units:,} {explained.units}"
     still = (
-        f"all features together still improve the typical row ({relation})"
+        f"revealing all features still improves {improved}"
         if explained.p_value < alpha
-        else f"all features together do not significantly improve the typical row ({relation})"
+        else f"revealing all features improves only {improved}"
     )
     if not any_found:
         return f"All of the model's gain over no features is unexplained; {still}."
     interval = ""
     if math.isfinite(explained.ci_low):
         low, high = max(explained.ci_low, 0.0), explained.ci_high
-        interval = f" (interval {share_text(low)} to {share_text(high)})"
+        interval = f" (interval {share_text(low)} to {share_text(high)}, {explained.n:,} rows)"
     if left < SMALLEST_LEFT:
         return (
             "The features found account for all of what the model gains over no features on "
@@ -175,9 +204,10 @@ def risks(audit: Audit) -> list[str]:
 def _direction_risks(audit: Audit) -> Iterator[str]:
     for one in directions(audit):
         if one.agrees is False and one.feature in audit.selected:
+            verb = {"rising": "rise", "falling": "fall"}[one.expected]
             yield (
-                f"{printable(one.feature)} was expected to be {one.expected}, but the model's "
-                f"response to it is {one.observed}."
+                f"The response to {printable(one.feature)} was expected to {verb}, but "
+                f"{OBSERVED[one.observed]}."
             )
 
 
@@ -212,27 +242,51 @@ def _other_risks(audit: Audit) -> Iterator[str]:
     if typical is not None:
         few = [name for name in strongest_first(audit) if name not in typical.selected]
         if few:
-            verb = "helps" if len(few) == 1 else "help"
-            yield f"{listed(few, 6)} {verb} a minority of the rows, not the typical one."
+            verb = "is" if len(few) == 1 else "are"
+            does = "does" if len(few) == 1 else "do"
+            names = listed(few, names_for(few, 6))
+            yield (
+                f"{names} {verb} related to the outcome, but {does} not improve the typical row"
+                f"{smallest_improvement(typical)}."
+            )
+    yield from _raising_risks(audit)
+
+
+def _raising_risks(audit: Audit) -> Iterator[str]:
+    """Steps of the build-up that make the model worse."""
+    steps = audit.build_up
+    for before, step in pairwise(steps):
+        if step.kind == "found" and step.loss > before.loss:
+            yield (
+                f"Revealing {listed(step.features, 4)} on top of the stronger features raises the "
+                f"mean loss by {number(step.loss - before.loss)}."
+            )
+
+
+def smallest_improvement(typical: SFITResult) -> str:
+    """The improvement that counts in the sign test, for a sentence."""
+    beta = max(typical.settings.beta, default=0.0)
+    return f" by more than {percent(beta)}" if beta else ""
 
 
 def strengths(audit: Audit) -> list[str]:
     """What speaks for the model, one sentence each."""
+    nothing = {metric.name: metric for metric in metrics_of(audit, "nothing")}
     sentences = [
-        f"{metric_name(metric.name)}: {metric_text(metric)} on {metric.n:,} held-out rows."
+        f"{capitalised(metric_name(metric.name))} {metric_text(metric)}, against "
+        f"{metric_text(nothing[metric.name])} with no features."
         for metric in metrics_of(audit, "all")[:3]
+        if metric.name in nothing
     ]
-    if audit.related.settings.reference_origin == "given":
-        sentences.append(
-            "The p-values of the permutation test are exact in finite samples, whatever the model, "
-            "if the rows are independent."
-        )
-    agreeing = [one.feature for one in directions(audit) if one.agrees]
+    stated = directions(audit)
+    agreeing = [one.feature for one in stated if one.agrees]
     if agreeing:
-        verb = (
-            "has the expected direction" if len(agreeing) == 1 else "have the expected directions"
+        without = len(audit.related.feature_names) - len(stated)
+        sentences.append(
+            f"{len(agreeing)} of {len(stated)} stated expectations of a direction "
+            f"{'is' if len(agreeing) == 1 else 'are'} met: {listed(agreeing, 8)}. No expectation "
+            f"was stated for {without} feature{'' if without == 1 else 's'}."
         )
-        sentences.append(f"{listed(agreeing, 8)} {verb}.")
     explained = audit.explained
     if explained is not None and explained.share >= 1 - MUCH_LEFT:
         sentences.append(
@@ -250,10 +304,8 @@ def limitations(audit: Audit) -> list[str]:
         f"strictest corrected level {number(able.alpha)}. Weaker features may be missed.",
     ]
     if audit.typical is not None:
-        sentences.append(
-            f"The sign test finds a feature that improves {percent(round(able.probability, 3))} of "
-            f"the rows with the same power."
-        )
+        sentences += _sign_limitations(audit, audit.typical)
+    sentences += _background_limitations(audit)
     sentences += [
         "A feature is tested as this model uses it, with all others averaged out. Of two "
         "correlated features both may be significant although one would do, and a feature that "
@@ -265,4 +317,53 @@ def limitations(audit: Audit) -> list[str]:
     ]
     left_out = [step for step in audit.steps if step.status != "done"]
     sentences += [f"{step.name.capitalize()}: {step.reason}" for step in left_out]
+    return [*sentences, f"Not assessed: {NOT_ASSESSED}."]
+
+
+NOT_ASSESSED = (
+    "performance on the training rows, calibration, stability over time, error rates at a decision "
+    "threshold, and the meaning and quality of codes in the data"
+)
+
+
+def _sign_limitations(audit: Audit, typical: SFITResult) -> list[str]:
+    able = audit.detectable
+    sentences = [
+        f"The sign test finds a feature that improves {percent(round(able.probability, 3))} of "
+        f"the rows{smallest_improvement(typical)} with the same power."
+    ]
+    alone = [name for name in typical.selected if name not in audit.selected]
+    if alone:
+        verb = "improves" if len(alone) == 1 else "improve"
+        sentences.append(
+            f"{listed(alone, 6)} {verb} the typical row without a significant relation to the "
+            "outcome. A feature that only moves predictions towards the more common outcomes "
+            "improves most rows, so the sign test alone is no evidence of a relation."
+        )
     return sentences
+
+
+def _background_limitations(audit: Audit) -> list[str]:
+    """How far the background rows are from the audited rows."""
+    settings = audit.settings
+    text = f"All effects are relative to {background_text(audit)}"
+    if math.isfinite(settings.base_prediction):
+        text += (
+            f": their mean prediction is {number(settings.base_prediction)}, that of the audited "
+            f"rows {number(settings.mean_prediction)}"
+        )
+    return [f"{text}. No interval contains the error of this draw."]
+
+
+def background_text(audit: Audit) -> str:
+    """Over which rows hidden features are averaged."""
+    settings = audit.settings
+    if audit.train is None or settings.reference_origin != "given":
+        return f"{settings.n_background} of the audited rows, drawn with seed {settings.seed}"
+    n = min(settings.n_background, audit.train.n_rows)
+    return f"{n} of the {audit.train.n_rows:,} training rows, drawn with seed {settings.seed}"
+
+
+def capitalised(text: str) -> str:
+    """A text that begins with a capital letter."""
+    return f"{text[:1].upper()}{text[1:]}"

@@ -89,9 +89,13 @@ class Explained:
     ci_low: float
     ci_high: float
     n_improved: int
-    """Rows that all features together predict better than the features found."""
+    """Units that all features together predict better than the features found."""
+    n_units: int
+    """Rows, or clusters if rows depend on each other."""
+    units: str
+    """"rows" or "clusters"."""
     p_value: float
-    """Sign test of these rows: is anything left to find?"""
+    """Sign test of these units: is anything left to find?"""
     loss_hidden: float
     loss_found: float
     loss_all: float

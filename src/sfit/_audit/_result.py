@@ -62,6 +62,10 @@ class AuditSettings:
     """Such as "60 passes"; empty: no limit."""
     seconds_per_pass: float
     seed: int
+    base_prediction: float
+    """Mean prediction with every feature hidden; NaN for several classes or outputs."""
+    mean_prediction: float
+    """Mean prediction of the audited rows."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,6 +62,7 @@ class Steps:
     sample: Sample
     everything: RowPredictions
     """With all features revealed."""
+    nothing: RowPredictions
     fields: Fields = field(default_factory=dict)
 
     @property
@@ -146,7 +147,7 @@ def run_steps(subject: Subject, around: Surroundings, work: Work, costs: Costs) 
     evaluation = sample.evaluation(warn=subject.warn)
     everything = predict_rows(sample, evaluation, sample.features.everything)
     nothing = predict_rows(sample, evaluation, frozenset())
-    steps = Steps(subject, around, work, costs, sample, everything)
+    steps = Steps(subject, around, work, costs, sample, everything, nothing)
 
     def of_model() -> Fields:
         sides = {"all": everything, "nothing": nothing}
@@ -227,6 +228,8 @@ def _build_up(steps: Steps) -> None:
         some = sample if n_rows == n else sample.subset(drawn_rows(n, n_rows, seed))
         built = build_up(some, found, request.alpha, seed, steps.subject.warn)
         metrics = (*steps.fields["performance"], *steps.metrics("found", built.found, some))
+        if n_rows < n:
+            metrics += steps.metrics("all, same rows", built.everything, some)
         return {"build_up": built.steps, "explained": built.explained, "performance": metrics}
 
     expected = steps.costs.joint(n_rows, n_sides)

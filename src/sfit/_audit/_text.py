@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import textwrap
 
 from sfit._audit._findings import findings, metric_name, metric_text, metrics_of, risks
 from sfit._audit._result import Audit
 from sfit._audit._tables import feature_rows
-from sfit._labels import columns, labels
+from sfit._labels import labels
+from sfit._layout import WIDTH, padded, wrapped
 from sfit._text import number, p_text, printable, share_text, stars
 
-WIDTH = 80
 MOST_FEATURES = 30
 """Features that the text lists; it counts the others."""
 NAME_WIDTH = 24
@@ -22,13 +21,13 @@ def as_text(audit: Audit) -> str:
     title = printable(audit.settings.title)
     model, data = audit.model, audit.data
     lines = [
-        *_wrapped(title),
+        *wrapped(title),
         "=" * WIDTH,
-        *_wrapped(f"Model: {printable(model.name or model.kind)}"),
-        *_wrapped(f"Data: {printable(data.name) or 'held-out rows'}, {data.n_rows:,} rows"),
-        *_wrapped(f"Made: {audit.settings.made}"),
+        *wrapped(f"Model: {printable(model.name or model.kind)}"),
+        *wrapped(f"Data: {printable(data.name) or 'held-out rows'}, {data.n_rows:,} rows"),
+        *wrapped(f"Made: {audit.settings.made}"),
         "",
-        *_wrapped(" ".join(findings(audit))),
+        *wrapped(" ".join(findings(audit))),
         "",
         *_performance(audit),
         "",
@@ -50,7 +49,8 @@ def _performance(audit: Audit) -> list[str]:
         metrics = metrics_of(audit, side)
         if metrics:
             texts = [f"{metric_name(one.name)} {metric_text(one)}" for one in metrics]
-            lines += _wrapped(f"{label}: {', '.join(texts)}; {metrics[0].n:,} rows", "  ")
+            text = f"{label}: {', '.join(texts)}; {metrics[0].n:,} rows"
+            lines += [f"  {line}" for line in wrapped(text, WIDTH - 2)]
     return lines
 
 
@@ -63,11 +63,10 @@ def _features(audit: Audit) -> list[str]:
     ]
     for row in rows[:MOST_FEATURES]:
         better = "–" if math.isnan(row.share_better) else share_text(row.share_better)
-        name, test = names[row.name], row.related
-        pad = " " * max(0, NAME_WIDTH - columns(name))
+        name, test = padded(names[row.name], NAME_WIDTH), row.related
         mark = (stars(test.p_adjusted) or ".") if test.significant else ""
         lines.append(
-            f"  {name}{pad} {number(test.rise):>11} {p_text(test.p_adjusted):>11} "
+            f"  {name} {number(test.rise):>11} {p_text(test.p_adjusted):>11} "
             f"{better:>9}  {row.typical_row:<9} {mark}".rstrip()
         )
     if len(rows) > MOST_FEATURES:
@@ -78,11 +77,4 @@ def _features(audit: Audit) -> list[str]:
 def _titled(title: str, sentences: list[str]) -> list[str]:
     if not sentences:
         return []
-    return ["", title, *(line for text in sentences for line in _wrapped(text, "- ", "  "))]
-
-
-def _wrapped(text: str, first: str = "", others: str | None = None) -> list[str]:
-    """Lines of at most 80 characters."""
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=first, subsequent_indent=first if others is None else others
-    )
+    return ["", title, *(line for text in sentences for line in wrapped(f"- {text}", WIDTH, "  "))]

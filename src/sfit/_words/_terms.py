@@ -102,7 +102,10 @@ def exactness(settings: Settings) -> str:
             "It is not exact here, because the reference values come from the test rows: pass the "
             "training rows as reference."
         )
-    return "It is exact for any model and any data."
+    return (
+        "It is exact for any model and loss, if the rows are independent and were not used for "
+        "training."
+    )
 
 
 def at_level(settings: Settings) -> str:

@@ -109,13 +109,13 @@ def audit(
     rows = read_rows(rows) if isinstance(rows, str) else rows
     arguments["train"] = None if train is None else read_rows(train)
     from sfit import audit as audit_model
-    from sfit.cli._show import write_result
+    from sfit.cli._show import show_result, write_result
 
     with explained(rows, data):
         result = audit_model(view, rows, target, **arguments)
     code = command({**context.params, "seed": result.settings.seed})
     result = replace(result, settings=replace(result.settings, reproduce=code))
-    print(result.summary())
+    show_result(result)
     write_result(result, report, json)
 
 

@@ -20,9 +20,7 @@ Features = Annotated[
 Classes = Annotated[
     str | None, typer.Option(metavar="A,B", help="Labels, if the model file has none.")
 ]
-Loss = Annotated[
-    str, typer.Option(metavar="NAME", help="absolute_error, log_loss, pinball:0.9, ...")
-]
+Loss = Annotated[str, typer.Option(metavar="NAME", help="log_loss, brier, pinball:0.9, ...")]
 Alpha = Annotated[float, typer.Option(metavar="P", help="Level of every test.")]
 Group = Annotated[
     list[str], typer.Option(metavar="NAME=A,B", help="Columns revealed together; repeat.")

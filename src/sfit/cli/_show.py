@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
+from sfit._audit import Audit
 from sfit._beta_choice import BetaChoice
 from sfit._partitioned import PartitionedResult
 from sfit._power import power, rows_needed
@@ -67,10 +68,10 @@ PLANNED = {
 }
 
 
-def show_result(result: SFITResult | PartitionedResult | Comparison) -> None:
+def show_result(result: SFITResult | PartitionedResult | Comparison | Audit) -> None:
     """Print a result: a summary as wide as the terminal, or the plain summary elsewhere."""
     console = Console(highlight=False)
-    if not console.is_terminal:
+    if not console.is_terminal or isinstance(result, Audit):
         _print(result.summary())
         return
     if isinstance(result, Comparison):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from sfit._labels import distinct, labels
 from sfit.plotting._response_panels import (
     COLORS,
     MARKERS,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 ROW_HEIGHT = 0.21
 """Height of a category, in inches."""
+LONGEST_CATEGORY = 24
+"""Columns of the label of a category."""
 BOXES = {
     True: [(0, 0, 0.47, 1), (0.5, 0, 0.19, 1), (0.73, 0, 0.27, 1)],
     False: [(0, 0, 0.75, 1), (0.8, 0, 0.2, 1)],
@@ -44,7 +47,8 @@ def by_category(ax: Any, profile: FeatureProfile, gains: bool) -> Panels:
     ax.set_axis_off()
     axes = [ax.inset_axes(box) for box in BOXES[gains]]
     n = min(len(profile.labels), MOST_CATEGORIES)
-    names = [short(label, 24) for label in profile.labels[:n]]
+    found = labels(profile.labels, LONGEST_CATEGORY)
+    names = [found[label] for label in profile.labels[:n]]
     counts = list(profile.counts[:n])
     responses = [list(one[:n]) for one in profile.responses]
     if profile.n_missing:
@@ -54,6 +58,7 @@ def by_category(ax: Any, profile: FeatureProfile, gains: bool) -> Panels:
             [*one, response]
             for one, response in zip(responses, profile.missing_response, strict=True)
         ]
+    names = distinct(names)
     areas = [
         Area(k, k - 0.5, k + 0.5, False, [one[k] for one in responses], is_missing=k == n)
         for k in range(len(names))

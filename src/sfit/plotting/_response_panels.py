@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sfit._labels import labels
 from sfit.plotting._style import BLUE, GREY, ORANGE, PURPLE, padded, short
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ FEW_ROWS = 30
 """Fewer rows have an interval that may leave the picture."""
 MOST_CATEGORIES = 20
 MISSING = "(missing)"
+LONGEST_OUTPUT = 14
+"""Columns of the label of a class."""
 
 
 class Area(NamedTuple):
@@ -103,15 +106,15 @@ def response_limits(values: Sequence[float], profile: FeatureProfile) -> tuple[f
 
 def response_name(profile: FeatureProfile) -> str:
     """The name of the axis of responses."""
-    if profile.task == "classification":
-        return f"P({short(profile.outputs[0], 14)})" if profile.n_outputs == 1 else "probability"
-    return "prediction"
+    if profile.task == "classification" and profile.n_outputs == 1:
+        return f"P({short(profile.outputs[0], LONGEST_OUTPUT)})"
+    return "probability" if profile.task == "classification" else "prediction"
 
 
 def add_legend(panels: Panels, profile: FeatureProfile) -> None:
     """Name the outputs above the response, if there are several."""
     if len(profile.outputs) > 1:
-        names = [short(name, 14) for name in profile.outputs]
+        names = list(labels(profile.outputs, LONGEST_OUTPUT).values())
         legend = panels.axes[0].legend(
             panels.lines,
             names,

@@ -9,6 +9,7 @@ import numpy as np
 
 from sfit._arguments import check_whole
 from sfit._array import Array
+from sfit._labels import labels, left_out_of_labels
 from sfit._profiled import profiles as profiles_of
 from sfit._text import number, printable, share_text
 from sfit.exceptions import ArgumentError
@@ -16,6 +17,7 @@ from sfit.plotting._style import (
     BLUE,
     DRAWABLE,
     GREY,
+    LONGEST_NAME,
     ORANGE,
     Tooltip,
     axes_or_new,
@@ -23,7 +25,6 @@ from sfit.plotting._style import (
     name_ticks,
     over_row,
     plain_frame,
-    short,
 )
 
 if TYPE_CHECKING:
@@ -252,7 +253,9 @@ class RibbonsDisplay:
 
     def _label(self, ax: Any) -> None:
         rows = range(len(self.shown))
-        name_ticks(ax.yaxis, rows, [short(profile.feature) for profile in self.shown])
+        names = [profile.feature for profile in (*self.shown, *self.hidden)]
+        found = labels(names, LONGEST_NAME)
+        name_ticks(ax.yaxis, rows, [found[profile.feature] for profile in self.shown])
         self.counts_ = [_counts(profile) for profile in self.shown]
         for row, text in zip(rows, self.counts_, strict=True):
             ax.text(1.015, row, text, va="center", fontsize="small")
@@ -263,7 +266,8 @@ class RibbonsDisplay:
         ax.set_axisbelow(True)
         n = len(self.hidden)
         more = f"{n:,} more feature{'s are' if n > 1 else ' is'} not shown." if n else ""
-        explain(ax, "share of the rows, the most improved first", more)
+        ends = left_out_of_labels(names, LONGEST_NAME)
+        explain(ax, "share of the rows, the most improved first", more, ends)
         plain_frame(ax)
 
 

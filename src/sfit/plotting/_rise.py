@@ -70,7 +70,11 @@ class RiseDisplay(ImportanceDisplay):
     @property
     def title(self) -> str:
         """The title of the picture on a page."""
-        return "How far the mean loss rises without each set"
+        return (
+            "How much worse predictions become when taken from another row"
+            if self.result.is_permutation
+            else "How far each set lowers the mean loss"
+        )
 
     def _is_rooted(self, tests: Sequence[AnySetTest]) -> bool:
         return is_flattened([test.estimate for test in tests if test.significant])

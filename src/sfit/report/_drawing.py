@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from sfit.plotting._style import LINE_HEIGHT
 from sfit.report._figures import WIDTH, render
 
 NARROW = 4.6
@@ -21,6 +22,9 @@ ROOM_ABOVE = 1.5
 
 PER_INCH = 15
 """Characters in an inch of a line below an axis."""
+
+LONG_LINE = 50
+"""A longer line below an axis may have been wrapped."""
 
 NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-−+]?\d+)?\s*%?|\$.*\$|")
 """A label that is no name; matplotlib writes powers of ten between dollar signs."""
@@ -75,9 +79,7 @@ class _LabelsAbove:
                 _move_labels(axes)
                 self.moved = True
         ax.figure.draw_without_rendering()
-        for axes in _visible(ax.figure.axes):
-            inches = axes.get_window_extent().width / ax.figure.dpi
-            _wrap(axes.xaxis.label, max(20, round(PER_INCH * inches)))
+        _wrap_labels([axes for axes in _visible(ax.figure.axes) if axes.get_xlabel()])
 
     def tooltips(self) -> list[Any]:
         return []
@@ -112,7 +114,37 @@ def _move_labels(axes: Any) -> None:
         tick.label1.set_visible(False)
 
 
-def _wrap(label: Any, width: int) -> None:
-    lines = label.get_text().splitlines()
-    wrapped = [textwrap.wrap(line, width, break_on_hyphens=False) for line in lines]
-    label.set_text("\n".join(line for one in wrapped for line in one))
+def _wrap_labels(labelled: list[Any]) -> None:
+    """Wrap the text below axes: to the figure, or to the axes if there is text beside it."""
+    boxes = [axes.get_window_extent() for axes in labelled]
+    for axes, box in zip(labelled, boxes, strict=True):
+        beside = [one for one in boxes if one is not box and one.y0 < box.y1 and box.y0 < one.y1]
+        inches = box.width / axes.figure.dpi if beside else 0.9 * NARROW
+        old = axes.get_xlabel().splitlines()
+        width = max(20, round(PER_INCH * inches))
+        wrapped = [textwrap.wrap(line, width, break_on_hyphens=False) for line in _joined(old)]
+        new = [line for lines in wrapped for line in lines]
+        axes.xaxis.label.set_text("\n".join(new))
+        legend = axes.get_legend()
+        if legend is not None and legend.get_window_extent().y1 < box.y0:
+            _lower(legend, LINE_HEIGHT * (len(new) - len(old)))
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Undo the wrapping for a wide picture: a long line without a full stop goes on in the next."""
+    joined: list[str] = []
+    for before, line in zip(["", *lines], lines, strict=False):
+        if len(before) > LONG_LINE and not before.endswith("."):
+            joined[-1] += f" {line}"
+        else:
+            joined.append(line)
+    return joined
+
+
+def _lower(legend: Any, inches: float) -> None:
+    """Move a legend that stands below the text."""
+    from matplotlib.transforms import IdentityTransform, ScaledTranslation, TransformedBbox
+
+    down = ScaledTranslation(0, -inches, legend.figure.dpi_scale_trans)
+    place = TransformedBbox(legend.get_bbox_to_anchor(), down)
+    legend.set_bbox_to_anchor(place, IdentityTransform())
