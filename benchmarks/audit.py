@@ -60,13 +60,17 @@ def main() -> None:
         "random_state": 0,
     }
     one_pass, _ = best(lambda: model.predict_proba(X_test))
-    seconds, audit = best(lambda: sfit.audit(model, X_test, y_test, **options))
-    took = {step.name: step.seconds for step in audit.steps}
-    first = sum(took[name] for name in FIRST_ORDER)
+    audits = []
+    seconds, _ = best(lambda: audits.append(sfit.audit(model, X_test, y_test, **options)))
+    audit = audits[-1]
+
+    def shortest(*names: str) -> float:
+        return min(sum(step.seconds for step in one.steps if step.name in names) for one in audits)
+
     rows = [
-        ("permutation test of all features", took["related features"]),
-        ("sign test of all features", took["typical rows"]),
-        ("first order: both tests and the performance", first),
+        ("permutation test of all features", shortest("related features")),
+        ("sign test of all features", shortest("typical rows")),
+        ("first order: both tests and the performance", shortest(*FIRST_ORDER)),
         ("the whole audit, without a budget", seconds),
     ]
     lines = [
@@ -90,6 +94,7 @@ def main() -> None:
     for budget in BUDGETS:
         spent = []
         for _ in range(REPEATS):
+            # A busy moment while the pass is timed changes what the budget means.
             started = time.perf_counter()
             within = sfit.audit(model, X_test, y_test, budget=budget, **options)
             total = time.perf_counter() - started

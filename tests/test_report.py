@@ -450,7 +450,7 @@ def test_a_permutation_test_is_told_in_its_own_words(permuted):
     text = Page(permuted.to_html()).text
     for words in ("median", "Median", "beta", "improve", "p = 0,", "p = 0:"):
         assert words not in text, words
-    assert "How far the mean loss rises without each set" in permuted.to_html()
+    assert "How much worse predictions become when taken from another row" in permuted.to_html()
     assert permuted.to_html().count("<figure>") == 2
 
 

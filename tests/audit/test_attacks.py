@@ -1,5 +1,7 @@
 """Audits of awkward models, rows and arguments: each test was once a defect."""
 
+import copy
+import json
 import warnings
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import sfit
+from sfit._document import sealed
 from sfit.exceptions import CheckpointError, DataError
 
 
@@ -98,3 +101,30 @@ def test_a_warning_about_the_order_of_rows_is_issued_once(linear):
         )
     )
     assert sorted(text.partition(" and X")[0] for text in texts) == ["protected['p']", "y"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(("settings",), ("model",), ("data",), ("related",), ("detectable",), ("profiles",)),
+        ("settings", "expected", 0, 1),
+        ("model", "parameters", 0, 1),
+        ("data", "target_distribution", 0, 1),
+        ("profiles", 0, "values", 0),
+        ("profiles", 0, "responses", 0, 0),
+    ],
+)
+def test_an_edited_document_is_refused(linear, path):
+    """A part is missing, though the checksum fits."""
+    document = json.loads(audit_of(linear, expected={"a": "+"}).to_json())
+    assert sfit.Audit.from_json(json.dumps(sealed(document)))
+    edited = copy.deepcopy(document)
+    place = edited["result"]
+    for key in path[:-1]:
+        place = place[key]
+    if isinstance(path[-1], int):
+        del place[path[-1]]
+    else:
+        place[path[-1]] = None
+    with pytest.raises(DataError, match="edited"):
+        sfit.Audit.from_json(json.dumps(sealed(edited)))

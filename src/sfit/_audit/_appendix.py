@@ -52,8 +52,18 @@ def appendices(audit: Audit, cards: Sequence[Card]) -> tuple[Section, ...]:
         Section("Method", "method", _method(audit), appendix=True),
         Section("Model and data", "facts", _facts(audit), appendix=True),
         Section("Settings and work", "settings", _settings(audit), appendix=True),
-        Section("Reproduce", "reproduce", (Code(audit.settings.reproduce),), appendix=True),
+        Section("Reproduce", "reproduce", _reproduce(audit), appendix=True),
     )
+
+
+def _reproduce(audit: Audit) -> tuple[Block, ...]:
+    same = "The fingerprints of the model, the data and the training rows must be those above."
+    if audit.settings.budget:
+        same += (
+            " A budget is time: another run may afford other numbers of rows and pairs. The tests "
+            "of single features repeat exactly."
+        )
+    return (Text(same), Code(audit.settings.reproduce))
 
 
 def _every_feature(audit: Audit) -> tuple[Block, ...]:

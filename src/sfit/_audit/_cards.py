@@ -116,17 +116,8 @@ def group_matrix(parts: PartitionedResult, features: list[str]) -> Matrix:
         {test.term[0]: test for test in result.tests if len(test.term) == 1}
         for _, result in parts.parts
     ]
-    others = [
-        name
-        for name in parts.parts[0][1].feature_names
-        if name not in features and any(name in result.selected for _, result in parts.parts)
-    ]
-    every = [*features, *others]
-    differing = [
-        name for name in every if len({name in result.selected for _, result in parts.parts}) > 1
-    ]
-    # Differences between groups come first: a reader looks for them.
-    rows = [*differing, *(name for name in every if name not in differing)][:MOST_ROWS]
+    every, differing = _rows_of_matrix(parts, features)
+    rows = every[:MOST_ROWS]
     cells = tuple(tuple(number(of_part[name].estimate) for of_part in tests) for name in rows)
     marked = tuple(tuple(bool(of_part[name].significant) for of_part in tests) for name in rows)
     columns = tuple(
@@ -143,6 +134,19 @@ def group_matrix(parts: PartitionedResult, features: list[str]) -> Matrix:
         marked,
         _matrix_note(differing, len(every)),
     )
+
+
+def _rows_of_matrix(parts: PartitionedResult, features: list[str]) -> tuple[list[str], list[str]]:
+    """Features that are significant overall or in a group, and those whose verdicts differ.
+
+    The latter come first: a reader looks for differences between groups.
+    """
+    selected = [set(result.selected) for _, result in parts.parts]
+    names = parts.parts[0][1].feature_names
+    others = [name for name in names if name in set().union(*selected) - set(features)]
+    every = [*features, *others]
+    differing = [name for name in every if 0 < sum(name in one for one in selected) < len(selected)]
+    return [*differing, *(name for name in every if name not in differing)], differing
 
 
 def _matrix_note(differing: list[str], n_rows: int) -> str:

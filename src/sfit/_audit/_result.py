@@ -156,6 +156,10 @@ class Audit(Reported):
         "group_tests": SFITResult,
     }
     """The fields that hold the result of a test or None."""
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
+        ("train", "typical", "by_group", "interactions", "group_tests", "explained")
+    )
+    """The fields that may be None."""
 
     settings: AuditSettings
     model: ModelFacts
@@ -370,6 +374,7 @@ class Audit(Reported):
         content, run = read(source, KIND)
         with blame_document():
             stored = {name: restored(name, content[name]) for name in _names()}
+            _check_lengths(stored)
             return cls(**stored, caveats=texts(content["caveats"]), run=run)
 
     def _content(self) -> dict[str, Any]:
@@ -396,12 +401,26 @@ def stored_value(name: str, value: Any) -> Any:
 def restored(name: str, stored: Any) -> Any:
     """A field of an audit, from what JSON stores."""
     if stored is None:
+        if name not in Audit.OPTIONAL:
+            raise ValueError(f"{name} is missing")
         return None
     if name in Audit.RESULTS:
         return Audit.RESULTS[name]._from_content(stored["content"], stored["run"])  # type: ignore[attr-defined]
     if name in Audit.SINGLE:
         return record_from(Audit.SINGLE[name], stored)
     return tuple(record_from(Audit.RECORDS[name], record) for record in stored)
+
+
+def _check_lengths(stored: Mapping[str, Any]) -> None:
+    """Refuse pairs of another length than two, and curves whose values and responses differ."""
+    settings, model, data = stored["settings"], stored["model"], stored["data"]
+    pairs = *settings.expected, *model.parameters, *data.target_distribution
+    if any(len(pair) != 2 for pair in (*pairs, *data.missing_by_column)):
+        raise ValueError("a pair must hold two texts")
+    for profile in stored["profiles"]:
+        lengths = {len(one) for one in profile.responses}
+        if lengths - {len(profile.values)} or (profile.labels and lengths - {len(profile.labels)}):
+            raise ValueError(f"the curve of {profile.feature!r} is incomplete")
 
 
 def _run_of(result: Any) -> Any:

@@ -14,6 +14,9 @@ from sfit._audit._result import restored, stored_value
 from sfit._checkpoint import Checkpoint
 from sfit._document import storable
 
+RESERVE = 0.1
+"""Share of a budget that is kept for what no step counts: facts, checks, and surprises."""
+
 STAGE = "audit"
 """The name under which a checkpoint stores finished steps."""
 
@@ -51,10 +54,11 @@ class Work:
 
     @property
     def left(self) -> float:
-        """Seconds of the budget that are left; infinite without a budget."""
+        """Seconds of the budget that steps may still take; infinite without a budget."""
         if self.limit is None:
             return float("inf")
-        return max(0.0, self.limit - self.before - (time.perf_counter() - self.started))
+        spent = self.before + time.perf_counter() - self.started
+        return max(0.0, (1 - RESERVE) * self.limit - spent)
 
     def path_of(self, name: str) -> Path | None:
         """The file in which the test of a step stores its unfinished work."""
