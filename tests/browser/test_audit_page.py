@@ -27,7 +27,7 @@ def audit_of(n_features):
     rng = np.random.default_rng(n_features)
     # The permutation test of many features takes many permutations, so they get fewer rows.
     n_rows, n_test = (3_500, 2_000) if n_features <= 40 else (1_300, 300)
-    names = long_names(n_features)
+    names = [*long_names(n_features - 1), "sex"]
     X = pd.DataFrame(rng.normal(size=(n_rows, n_features)), columns=names)
     X[names[1]] = X[names[0]] + 0.2 * X[names[1]]
     X[names[-1]] = rng.integers(1, 3, n_rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfit._audit._findings import direction_text, directions
+from sfit._audit._findings import direction_text, directions, names_for
 from sfit._audit._result import Audit
 from sfit._audit._tables import FeatureRow, feature_rows
 from sfit._partitioned import PartitionedResult
@@ -15,10 +15,10 @@ from sfit.report._blocks import Block, Card, Cell, Facts, Matrix, Picture, Table
 CARD_WIDTH = 3.6
 """Inches of the picture on a card."""
 
-MOST_ROWS = 12
+MOST_ROWS = 8
 """Features that the matrix of groups shows."""
 
-MOST_PAIRS = 8
+MOST_PAIRS = 4
 """Pairs that the body of the page lists."""
 
 OPPOSITE = {True: "as expected", False: "not as expected", None: "no curve to compare with"}
@@ -107,7 +107,7 @@ def _partners(audit: Audit, feature: str) -> list[tuple[str, str]]:
     ]
     tested = any(feature in one.term for one in audit.interactions.tests if one.order == 2)
     none = "no significant partner" if tested else "not tested in pairs"
-    return [("Partners", listed(partners, 5) if partners else none)]
+    return [("Partners", listed(partners, names_for(partners, 5)) if partners else none)]
 
 
 def group_matrix(parts: PartitionedResult, features: list[str]) -> Matrix:
