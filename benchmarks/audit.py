@@ -1,4 +1,4 @@
-"""What an audit of the credit data costs, in predict passes; writes benchmarks/AUDIT.md.
+"""The cost of an audit of the credit data, in predict passes; writes benchmarks/AUDIT.md.
 
     SFIT_DATA=folder python benchmarks/audit.py
 

@@ -288,6 +288,7 @@ MAY_IMPORT = {
     "_audit._ranges": ("_audit._matching", "rows"),
     "_audit._checks": ("_audit._overlap", "_audit._ranges", "_audit._records", "_power", "_text"),
     "_audit._detectable": ("_power",),
+    "_audit._draws": ("_multiplicity", "_permutations"),
     "_audit._protected": ("_audit._records", "_audit._association", "rows"),
     "simulate": ("exceptions", "_arguments"),
     "plotting": (

@@ -10,8 +10,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import sfit
+from sfit._audit._draws import seconds_of_draws
 from sfit._document import sealed
-from sfit.exceptions import CheckpointError, DataError
+from sfit.exceptions import CheckpointError, DataError, SFITWarning
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +129,19 @@ def test_an_edited_document_is_refused(linear, path):
         place[path[-1]] = None
     with pytest.raises(DataError, match="edited"):
         sfit.Audit.from_json(json.dumps(sealed(edited)))
+
+
+@pytest.mark.parametrize("n_rows", [1_500, 4_000])
+def test_many_features_are_expected_to_take_many_draws(n_rows):
+    """300 features ask for 25 times as many draws as 20, and meet all of them."""
+    few, many = (seconds_of_draws(n_features, n_rows, 0.05) for n_features in (20, 300))
+    assert 0 < 20 * few < many
+
+
+def test_a_budget_below_the_draws_is_warned_of(monkeypatch, linear):
+    """Many features need many draws, however fast the model is."""
+    monkeypatch.setattr("sfit._audit._call.LONG", 0.0)
+    with pytest.warns(SFITWarning, match="test of all features alone is expected to take"):
+        audit = audit_of(linear, budget=1e-4)
+    [step] = [step for step in audit.steps if step.name == "related features"]
+    assert step.expected > 1e-4

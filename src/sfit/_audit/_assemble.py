@@ -163,7 +163,7 @@ def _checks(steps: Steps, data: DataFacts, able: Detectable) -> tuple[Check, ...
 
 
 def caveats_of(result: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a reader must know, once each; caveats of groups name the groups."""
+    """The caveats of all tests, once each; those of groups name the groups."""
     caveats = list(result["related"].caveats)
     tests_of: dict[str, list[str]] = {}
     for name, title in (

@@ -24,7 +24,7 @@ from sfit.rows import every_tile
 from sfit.sample import Sample
 
 MOST_STEPS = 7
-"""Features that get a step of their own; one more step adds all the others found."""
+"""Features that get one step each; one more step adds all the others found."""
 
 STREAM = 3
 """Separates the draw of rows from other uses of the seed."""
@@ -42,7 +42,7 @@ class BuildUp(NamedTuple):
 
 
 def steps_of(found: Sequence[int]) -> list[tuple[int, ...]]:
-    """What each step adds, given the features found, the strongest first."""
+    """The features that each step adds, given those found, the strongest first."""
     if len(found) <= MOST_STEPS + 1:
         return [(feature,) for feature in found]
     return [*((feature,) for feature in found[:MOST_STEPS]), tuple(found[MOST_STEPS:])]

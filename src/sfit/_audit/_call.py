@@ -9,17 +9,22 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from sfit._audit._assemble import assemble
+from sfit._audit._draws import seconds_of_draws
 from sfit._audit._request import AuditRequest
 from sfit._audit._result import Audit
 from sfit._audit._steps import Costs, run_steps
 from sfit._audit._subject import Subject, check_in_memory, seconds_per_row
 from sfit._audit._surroundings import Surroundings
-from sfit._audit._work import STEPS, Work
+from sfit._audit._work import STEPS, Work, duration
 from sfit._resume import opened_for
 from sfit._session import Session, progress_bar
 
 FEWEST_BACKGROUND = 10
 """Fewer background rows would make averages too rough, whatever the budget."""
+
+
+LONG = 10.0
+"""Seconds from which on a user is warned that the tests will exceed the budget."""
 
 
 def audit(
@@ -146,9 +151,18 @@ def audit(
             n_background = session.checkpoint.first_drawn("n_background", n_background)
         subject = replace(subject, seed=seed, n_background=n_background)
         bar = progress_bar(total=len(STEPS), unit=" steps", enabled=request.progress)
+        draws = seconds_of_draws(len(sample.features.names), len(sample.rows), request.alpha)
+        costs = Costs(per_row, n_background, draws)
+        needed = costs.single(len(sample.features.names)) + draws
+        if limit is not None and needed > max(limit, LONG):
+            session.warn(
+                f"the test of all features alone is expected to take {duration(needed)}, more than "
+                f"the budget of {duration(limit)}: raise budget, or test fewer features together, "
+                "with groups=."
+            )
         work = Work(limit, session.checkpoint, bar, session.started)
         with bar:
-            steps = run_steps(subject, around, work, Costs(per_row, n_background))
+            steps = run_steps(subject, around, work, costs)
         return assemble(steps, session, made, per_row)
 
 

@@ -147,7 +147,7 @@ def _rows_of_matrix(parts: PartitionedResult, features: list[str]) -> tuple[list
 
 
 def _matrix_note(differing: list[str], n_rows: int) -> str:
-    """What the matrix shows, which verdicts differ between groups, and what it leaves out."""
+    """A note on the cells, on verdicts that differ between groups, and on features left out."""
     note = "Rise of the mean loss in each group; bold: significant in that group, corrected in it. "
     if differing:
         verb = "is" if len(differing) == 1 else "are"

@@ -1,4 +1,4 @@
-"""What an audit could not have found: the smallest effect that a test detects with high power.
+"""The smallest effect that a test detects with high power: an audit may miss weaker ones.
 
 The library's own `power` function is inverted, so both always agree.
 """

@@ -50,7 +50,7 @@ def direction_text(profile: FeatureProfile) -> str:
 
 
 class Direction(NamedTuple):
-    """What was expected of a feature, and what the model does."""
+    """The expected and the observed direction of a feature."""
 
     feature: str
     expected: str
@@ -133,7 +133,7 @@ def _features_sentence(audit: Audit, max_names: int) -> str:
 
 
 def _remainder_sentences(audit: Audit) -> list[str]:
-    """What is not explained."""
+    """Sentences about the part of the gain that no found feature explains."""
     explained = audit.explained
     if explained is None:
         return [
@@ -270,7 +270,7 @@ def smallest_improvement(typical: SFITResult) -> str:
 
 
 def strengths(audit: Audit) -> list[str]:
-    """What speaks for the model, one sentence each."""
+    """The strengths of the model, one sentence each."""
     nothing = {metric.name: metric for metric in metrics_of(audit, "nothing")}
     sentences = [
         f"{capitalised(metric_name(metric.name))} {metric_text(metric)}, against "
@@ -296,7 +296,7 @@ def strengths(audit: Audit) -> list[str]:
 
 
 def limitations(audit: Audit) -> list[str]:
-    """What could not have been found, and what an audit does not say."""
+    """The smallest detectable effects, and questions that an audit does not answer."""
     able = audit.detectable
     sentences = [
         f"With these rows the permutation test finds a feature whose prediction has a correlation "

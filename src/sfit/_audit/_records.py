@@ -1,4 +1,4 @@
-"""What an audit records beside the results of its tests: frozen, and stored as JSON."""
+"""Records of an audit beside the results of its tests: frozen, and stored as JSON."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Metric:
     """One figure of performance on the audited rows, with its interval."""
 
     side: str
-    """What the model sees: "all", "found" or "nothing"."""
+    """The features that the model sees: "all", "found", "nothing" or "all, same rows"."""
     name: str
     """Such as "AUC", "log_loss" or "R2"."""
     value: float
@@ -72,7 +72,7 @@ class BuildUpStep:
     kind: str
     """"hidden" (nothing revealed), "found" (a set is added), or "all" (everything revealed)."""
     features: tuple[str, ...]
-    """What this step adds."""
+    """The features that this step adds."""
     loss: float
 
 
@@ -145,7 +145,7 @@ class Proxy:
 
 @dataclass(frozen=True)
 class GroupOutcome:
-    """What the model predicts, and how well, for one value of a protected attribute."""
+    """Predictions and losses for one value of a protected attribute."""
 
     attribute: str
     label: str

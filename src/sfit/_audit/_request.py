@@ -15,7 +15,7 @@ from sfit._request import ROW_ORDERS, Execution, argument, check_seed
 from sfit.exceptions import ArgumentError
 
 DIRECTIONS = {"+": "rising", "rising": "rising", "-": "falling", "falling": "falling"}
-"""What a user may expect of a feature, and its name."""
+"""The directions that a user may expect of a feature, and their names."""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ class Costs:
 
     per_row: float
     n_background: int
+    draws: float = 0.0
+    """Seconds of the random draws of a permutation test of all features."""
 
     def single(self, n_features: int) -> float:
         """Tests or curves of single features: they do not depend on the number of rows."""
@@ -74,6 +76,11 @@ class Steps:
     def singles(self) -> float:
         """Expected seconds of a test of all single features that allows for any function."""
         return self.costs.single(self.n_features)
+
+    @property
+    def rematched(self) -> float:
+        """Expected seconds of a permutation test of all single features."""
+        return self.singles + self.costs.draws
 
     @property
     def is_opaque(self) -> bool:
@@ -159,7 +166,7 @@ def run_steps(subject: Subject, around: Surroundings, work: Work, costs: Costs) 
         return {"related": subject.rematched(path)}
 
     steps.fields |= work.run("performance", of_model, expected=2 * costs.per_row * len(sample.rows))
-    steps.fields |= work.run("related features", related, expected=steps.singles)
+    steps.fields |= work.run("related features", related, expected=steps.rematched)
     _typical(steps)
     _curves(steps)
     _build_up(steps)
@@ -247,7 +254,7 @@ def _groups(steps: Steps) -> None:
         path = steps.work.path_of("groups of rows")
         return {"by_group": steps.subject.rematched(path, by=by)}
 
-    steps.optional("groups of rows", work, steps.singles)
+    steps.optional("groups of rows", work, steps.rematched)
 
 
 def _protected(steps: Steps) -> None:
@@ -340,7 +347,7 @@ def _group_tests(steps: Steps) -> None:
         path = work.path_of("correlated groups")
         return {"group_tests": steps.subject_on(n_rows).rematched(path, groups=groups)}
 
-    expected = steps.costs.joint(n_rows, n_groups) + steps.singles
+    expected = steps.costs.joint(n_rows, n_groups) + steps.rematched
     steps.optional("correlated groups", run, expected, _part(1, 1, "", n_rows, n))
 
 

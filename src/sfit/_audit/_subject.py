@@ -1,4 +1,4 @@
-"""What is audited: a model and held-out rows in memory, and the arguments that all tests share."""
+"""The subject of an audit: a model, held-out rows in memory, and the arguments of all tests."""
 
 from __future__ import annotations
 

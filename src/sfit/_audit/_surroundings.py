@@ -1,4 +1,4 @@
-"""What an audit looks at beside the tests: columns of the model, protected attributes, groups."""
+"""The user's columns and labels: columns of the model, and protected attributes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Surroundings:
         positions_of(list(expected), features, "expected")
 
     def identity(self) -> dict[str, str]:
-        """What distinguishes another audit of the same model and rows."""
+        """Labels that distinguish this audit from another one of the same model and rows."""
         by = "none" if self.groups is None else _digest({"by": self.groups})
         return {"protected": _digest(self.protected), "the groups of rows": by}
 
