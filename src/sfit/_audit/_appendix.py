@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sfit._audit._cards import pairs_table
+from sfit._audit._cards import interaction_tables
 from sfit._audit._findings import background_text
 from sfit._audit._result import Audit
 from sfit._audit._tables import feature_rows
@@ -76,9 +76,7 @@ def _every_feature(audit: Audit) -> tuple[Block, ...]:
             blocks.append(Picture(CoinDisplay(audit.typical, MOST_IN_APPENDIX)))
     if audit.profiles:
         blocks.append(Picture(RibbonsDisplay(audit.profiles)))
-    if audit.interactions is not None:
-        pairs = [test for test in audit.interactions.tests if test.order == 2]
-        blocks.append(pairs_table(pairs, len(pairs)))
+    blocks += interaction_tables(audit)
     return tuple(blocks)
 
 

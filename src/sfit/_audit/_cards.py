@@ -18,9 +18,6 @@ CARD_WIDTH = 3.6
 MOST_ROWS = 8
 """Features that the matrix of groups shows."""
 
-MOST_PAIRS = 4
-"""Pairs that the body of the page lists."""
-
 OPPOSITE = {True: "as expected", False: "not as expected", None: "no curve to compare with"}
 
 
@@ -166,34 +163,45 @@ def _matrix_note(differing: list[str], n_rows: int) -> str:
 
 
 def interaction_blocks(audit: Audit) -> tuple[Block, ...]:
-    """The tests of pairs over the sum of their parts, and of correlated groups as one."""
-    blocks: list[Block] = []
+    """What the tests of pairs found; their tables stand in the appendix."""
+    if audit.interactions is None:
+        return ()
+    pairs = pairs_of(audit)
+    found = [" + ".join(test.term) for test in pairs if test.significant]
+    n, p = audit.interactions.settings.n_rows, len(audit.related.feature_names)
+    strongest = f" The strongest: {listed(found, names_for(found, 6))}." if found else ""
+    return (
+        Text(
+            f"{len(found)} of {len(pairs)} pairs tested predict better than the sum of their parts "
+            f"(mean test on {n:,} rows, corrected over these pairs).{strongest} The pairs tested, "
+            f"of {p * (p - 1) // 2:,} possible ones, are those that the model combines most often "
+            "among the strongest features; if its structure is unknown, the strongest. The "
+            "appendix lists them."
+        ),
+    )
+
+
+def pairs_of(audit: Audit) -> list[Any]:
+    """The tests of pairs: significant first, then by strength."""
+    if audit.interactions is None:
+        return []
+    pairs = [test for test in audit.interactions.tests if test.order == 2]
+    return sorted(pairs, key=lambda test: (not test.significant, -test.strength))
+
+
+def interaction_tables(audit: Audit) -> tuple[Block, ...]:
+    """Pairs over the sum of their parts, and correlated groups as one feature."""
+    tables: list[Block] = []
     if audit.interactions is not None:
-        pairs = [test for test in audit.interactions.tests if test.order == 2]
-        found = sum(test.significant for test in pairs)
-        n, p = audit.interactions.settings.n_rows, len(audit.related.feature_names)
-        blocks.append(
-            Text(
-                f"{found} of {len(pairs)} pairs tested predict better than the sum of their parts "
-                f"(mean test on {n:,} rows, corrected over these pairs). The pairs tested, of "
-                f"{p * (p - 1) // 2:,} possible ones, are those that the model combines most often "
-                "among the strongest features; if its structure is unknown, the strongest."
-            )
-        )
-        blocks.append(pairs_table(pairs, MOST_PAIRS))
+        tables.append(_pairs_table(pairs_of(audit)))
     if audit.group_tests is not None:
         groups = {group.name for group in audit.correlated}
         tests = [test for test in audit.group_tests.tests if test.term[0] in groups]
-        blocks.append(_group_table(tests))
-    return tuple(blocks)
+        tables.append(_group_table(tests))
+    return tuple(tables)
 
 
-def pairs_table(pairs: list[Any], most: int) -> Table:
-    """Pairs over the sum of their parts: significant first, then by strength."""
-    ordered = sorted(pairs, key=lambda test: (not test.significant, -test.strength))
-    more = len(ordered) - most
-    note = (f"{more} more pairs stand in the appendix.",) if more > 0 else ()
-    ordered = ordered[:most]
+def _pairs_table(pairs: list[Any]) -> Table:
     return Table(
         "Pairs over the sum of their parts",
         "interactions",
@@ -207,10 +215,9 @@ def pairs_table(pairs: list[Any], most: int) -> Table:
                 Cell(p_text(test.p_adjusted), f"{test.p_adjusted:.6g}"),
                 Cell("significant" if test.significant else "–"),
             )
-            for test in ordered
+            for test in pairs
         ),
-        tuple(test.significant for test in ordered),
-        notes=note,
+        tuple(test.significant for test in pairs),
     )
 
 
