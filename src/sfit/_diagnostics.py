@@ -94,8 +94,8 @@ def minority(tests: Sequence[SetTest], given: bool) -> list[str]:
     if harmed:
         verbs = "improves {} but raises" if len(harmed) == 1 else "improve {} but raise"
         texts.append(
-            f"{named(harmed)} {verbs.format('the typical row')} the mean loss: a minority of the "
-            "rows loses much."
+            f"{named(harmed)} {verbs.format('the typical row')} the mean loss: the rows that get "
+            "worse lose more than the others gain."
         )
     return texts
 
@@ -130,8 +130,8 @@ def mean_and_median(tests: Sequence[MeanSetTest], units: str) -> list[str]:
         )
     if harmed:
         texts.append(
-            f"{named(harmed)} improve the typical {unit} but raise the mean loss: a minority of "
-            f"the {units} loses much."
+            f"{named(harmed)} improve the typical {unit} but raise the mean loss: the {units} that "
+            "get worse lose more than the others gain."
         )
     return texts
 

@@ -34,7 +34,7 @@ MOST_IN_APPENDIX = 40
 MOST_MORE = 10
 """Cards in the appendix: pictures of hundreds of features would make a page too large to send."""
 
-KINDS: tuple[Kind, ...] = ("name", *("number",) * 7, "name", "verdict")
+KINDS: tuple[Kind, ...] = ("name", *("number",) * 8, "name", "verdict")
 """The columns of the table of all features."""
 
 
@@ -93,6 +93,7 @@ def _all_features(audit: Audit) -> Table:
                 Cell(p_text(test.p_adjusted), f"{test.p_adjusted:.6g}"),
                 Cell(number(test.z), f"{test.z:.6g}"),
                 Cell(share_text(test.share_moved), f"{test.share_moved:.6g}"),
+                Cell(number(test.gain), f"{test.gain:.6g}"),
                 Cell("–" if math.isnan(share) else share_text(share), f"{share:.6g}"),
                 Cell(row.typical_row),
                 Cell(row.verdict(audit.settings.alpha)),
@@ -100,7 +101,7 @@ def _all_features(audit: Audit) -> Table:
         )
     head = (
         *("Feature", "Rise", "Interval", "p-value", "Adjusted p", "z"),
-        *("Rows moved", "Rows better", "Typical row", "Verdict"),
+        *("Rows moved", "Mean gain", "Rows better", "Typical row", "Verdict"),
     )
     return Table(
         "All features",
@@ -120,7 +121,7 @@ def _method(audit: Audit) -> tuple[Block, ...]:
         Text(
             "Every test compares predictions of the fitted model; nothing is refitted. To reveal a "
             "feature is to show the model its observed values. All other features are hidden: the "
-            f"prediction is averaged over background rows b, {background_text(audit)}."
+            f"prediction is averaged over background rows b ({background_text(audit)})."
         ),
         Formula("g_j(x) = (1/K) Σ_k f(x_j, b_k without j)"),
         Text(
@@ -206,7 +207,7 @@ def _settings(audit: Audit) -> tuple[Block, ...]:
                 ("Loss", printable(s.loss)),
                 ("Level", number(s.alpha)),
                 ("Correction", s.correction),
-                ("Hidden features", f"averaged over {background_text(audit)}"),
+                ("Hidden features", background_text(audit)),
                 ("Space of hiding", s.space),
                 ("Clusters", "none" if s.n_clusters is None else f"{s.n_clusters:,}"),
                 ("Budget", s.budget or "none"),

@@ -24,6 +24,7 @@ from sfit._session import Session
 from sfit._text import listed
 from sfit.models import as_view
 from sfit.rows import as_table, column_names
+from sfit.sample import Sample
 
 POWER = 0.8
 """The power at which the smallest detectable effect is stated."""
@@ -90,8 +91,8 @@ def _settings(steps: Steps, made: str, per_row: float, code: str) -> AuditSettin
         alpha=request.alpha,
         correction=str(related.settings.correction),
         n_background=steps.subject.n_background,
-        reference=related.settings.reference,
-        reference_origin=related.settings.reference_origin,
+        reference=_background(steps),
+        reference_origin="test rows" if request.train is None else "training rows",
         space=related.settings.space,
         always_on=sample.always_on,
         by=by,
@@ -102,15 +103,38 @@ def _settings(steps: Steps, made: str, per_row: float, code: str) -> AuditSettin
         seconds_per_pass=per_row * len(sample.rows),
         seed=steps.subject.seed,
         base_prediction=_mean_prediction(steps.nothing.predictions),
+        base_error=_base_error(steps.sample),
         mean_prediction=_mean_prediction(steps.everything.predictions),
     )
 
 
-def _mean_prediction(predictions: Array) -> float:
-    """The mean of the only output, or of the probability of the second of two classes."""
+def _background(steps: Steps) -> str:
+    """Over which rows hidden features are averaged."""
+    train, n = steps.subject.request.train, steps.sample.features.reference.shape[0]
+    if train is None:
+        return f"average of {n} of the audited rows"
+    return f"average of {n} of the {as_table(train).shape[0]:,} training rows"
+
+
+def _only_output(predictions: Array) -> Array | None:
+    """The only output, or the probability of the second of two classes; None if there are more."""
     if predictions.ndim == 2 and predictions.shape[1] == 2:
-        return float(predictions[:, 1].mean())
-    return float(predictions.mean()) if predictions.ndim == 1 else math.nan
+        return np.asarray(predictions[:, 1])
+    return predictions if predictions.ndim == 1 else None
+
+
+def _mean_prediction(predictions: Array) -> float:
+    output = _only_output(predictions)
+    return math.nan if output is None else float(output.mean())
+
+
+def _base_error(sample: Sample) -> float:
+    """The standard error of the mean prediction of the background rows."""
+    rows = sample.features.reference
+    output = _only_output(sample.view.predict(rows)) if rows.shape[0] > 1 else None
+    if output is None:
+        return math.nan
+    return float(np.std(output, ddof=1) / len(output) ** 0.5)
 
 
 def _train_facts(steps: Steps) -> DataFacts | None:

@@ -39,6 +39,8 @@ class BuildUp(NamedTuple):
     """With all features found revealed."""
     everything: RowPredictions
     """With all features revealed."""
+    hidden: RowPredictions
+    """With no feature revealed."""
 
 
 def steps_of(found: Sequence[int]) -> list[tuple[int, ...]]:
@@ -97,7 +99,7 @@ def build_up(
         loss_found=float(last.losses.mean()),
         loss_all=steps[-1].loss,
     )
-    return BuildUp(tuple(steps), explained, last, everything)
+    return BuildUp(tuple(steps), explained, last, everything, hidden)
 
 
 def clusters_of(sample: Sample) -> Array | None:

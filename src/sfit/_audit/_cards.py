@@ -80,6 +80,8 @@ def _groups(audit: Audit, feature: str) -> list[tuple[str, str]]:
     parts = audit.by_group
     if parts is None:
         return []
+    if feature == parts.by:
+        return [("Groups", "cannot be tested within its groups, where it is constant")]
     found = [str(label) for label, result in parts.parts if feature in result.selected]
     missing = [str(label) for label, result in parts.parts if feature not in result.selected]
     if not missing:

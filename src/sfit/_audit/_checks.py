@@ -92,8 +92,8 @@ def _held_out(overlap: Overlap | None) -> Check:
             "No training rows were given, so the audit cannot tell whether the model has seen "
             "these rows. Pass the training rows (train=...), or confirm that they were held out.",
         )
-    repeated = _counted(overlap.n_repeated, "held-out row")
-    within = f" {repeated} {_verb(overlap.n_repeated, 'equals', 'equal')} another held-out row."
+    repeated = _counted(overlap.n_repeated, "audited row")
+    within = f" {repeated} {_verb(overlap.n_repeated, 'equals', 'equal')} another audited row."
     within = within if overlap.n_repeated else ""
     if not overlap.n_shared:
         return Check(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from sfit._audit._appendix import appendices
 from sfit._audit._cards import feature_cards, group_matrix, interaction_blocks
 from sfit._audit._findings import (
@@ -103,7 +105,7 @@ def _identity(audit: Audit) -> Section:
     kind = model.kind + (f" ({model.library})" if model.library else "")
     target = "; ".join(f"{label} {text}" for label, text in data.target_distribution[:4])
     missing = "none" if not data.n_missing else f"{data.n_missing:,} cells"
-    rows = f"{data.n_rows:,} held-out rows, {data.n_columns:,} columns"
+    rows = f"{data.n_rows:,} rows, {data.n_columns:,} columns"
     train = "not given"
     if audit.train is not None:
         train = f"{audit.train.n_rows:,} rows, fingerprint {audit.train.fingerprint}"
@@ -149,6 +151,7 @@ SIDES = {
     "all": "All features",
     "nothing": "No features",
     "all, same rows": "All features, sample",
+    "nothing, same rows": "No features, sample",
     "found": "Features found, sample",
 }
 
@@ -188,12 +191,24 @@ def _mechanism(audit: Audit) -> Section:
     blocks: list[Block] = [Picture(RiseDisplay(audit.related, MOST_DRAWN))]
     if audit.typical is not None:
         blocks.append(Picture(CoinDisplay(audit.typical, MOST_DRAWN)))
-        blocks.append(Text(IN_COINS, "note"))
+        blocks.append(Text(f"{IN_COINS}{_hidden_note(audit)}", "note"))
     if audit.build_up:
         blocks.append(Picture(BuildUpDisplay(audit.build_up, audit.settings.loss)))
     if audit.explained is not None:
         blocks.append(Text(_build_up_note(audit.explained, audit), "note"))
     return Section("Mechanism", "mechanism", tuple(blocks))
+
+
+def _hidden_note(audit: Audit) -> str:
+    """How far the prediction with every feature hidden is from the mean prediction."""
+    base, mean = audit.settings.base_prediction, audit.settings.mean_prediction
+    if not math.isfinite(base):
+        return ""
+    return (
+        f" With every feature hidden the prediction is {number(base)}, and the mean prediction is "
+        f"{number(mean)}: a feature that only moves predictions towards the more common outcomes "
+        "improves most rows."
+    )
 
 
 def _build_up_note(explained: Explained, audit: Audit) -> str:
@@ -319,8 +334,10 @@ def _proxies(audit: Audit) -> Table:
         )
         for one in closest
     )
+    n_strong = sum(one.association >= STRONG_PROXY for one in closest)
+    reach = "none" if not n_strong else f"{n_strong}"
     return Table(
-        "Possible proxies",
+        "Association with protected attributes",
         "proxies",
         ("Attribute", "Feature", "Association", "Measure", "Related to the outcome, as used"),
         ("name", "name", "number", "name", "verdict"),
@@ -330,8 +347,8 @@ def _proxies(audit: Audit) -> Table:
         notes=(
             f"The {MOST_PROXIES} features that follow each attribute most closely: rank "
             "correlation between numbers, else Cramér's V, for which numbers are cut into at most "
-            f"10 bins. From {STRONG_PROXY} on, a feature is called a possible proxy. Attributes "
-            "that were not named were not examined.",
+            f"10 bins. From {STRONG_PROXY} on, a feature is called a possible proxy: {reach} here. "
+            "Attributes that were not named were not examined.",
         ),
     )
 

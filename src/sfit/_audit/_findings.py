@@ -250,6 +250,16 @@ def _other_risks(audit: Audit) -> Iterator[str]:
                 f"{smallest_improvement(typical)}."
             )
     yield from _raising_risks(audit)
+    worse = [test for test in audit.related.tests if test.gain < 0]
+    if worse:
+        most = max(worse, key=lambda test: -test.gain)
+        names = [test.term[0] for test in worse]
+        verb = "raises" if len(worse) == 1 else "raise"
+        yield (
+            f"Revealed alone, {listed(names, names_for(names, 8))} {verb} the mean loss, "
+            f"{printable(most.term[0])} most (by {number(-most.gain)}). The audit does not test "
+            "whether that is chance."
+        )
 
 
 def _raising_risks(audit: Audit) -> Iterator[str]:
@@ -346,22 +356,21 @@ def _sign_limitations(audit: Audit, typical: SFITResult) -> list[str]:
 def _background_limitations(audit: Audit) -> list[str]:
     """How far the background rows are from the audited rows."""
     settings = audit.settings
-    text = f"All effects are relative to {background_text(audit)}"
+    text = f"All effects are relative to the {background_text(audit)}"
     if math.isfinite(settings.base_prediction):
+        error = ""
+        if math.isfinite(settings.base_error):
+            error = f" (standard error {number(settings.base_error)} over draws of these rows)"
         text += (
-            f": their mean prediction is {number(settings.base_prediction)}, that of the audited "
-            f"rows {number(settings.mean_prediction)}"
+            f": their mean prediction is {number(settings.base_prediction)}{error}, that of the "
+            f"audited rows {number(settings.mean_prediction)}"
         )
-    return [f"{text}. No interval contains the error of this draw."]
+    return [f"{text}. No interval contains the error of this draw; n_background= draws more rows."]
 
 
 def background_text(audit: Audit) -> str:
     """Over which rows hidden features are averaged."""
-    settings = audit.settings
-    if audit.train is None or settings.reference_origin != "given":
-        return f"{settings.n_background} of the audited rows, drawn with seed {settings.seed}"
-    n = min(settings.n_background, audit.train.n_rows)
-    return f"{n} of the {audit.train.n_rows:,} training rows, drawn with seed {settings.seed}"
+    return f"{audit.settings.reference}, drawn with seed {audit.settings.seed}"
 
 
 def capitalised(text: str) -> str:

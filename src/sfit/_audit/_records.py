@@ -52,7 +52,7 @@ class Metric:
     """One figure of performance on the audited rows, with its interval."""
 
     side: str
-    """The features that the model sees: "all", "found", "nothing" or "all, same rows"."""
+    """The features that the model sees: "all", "found" or "nothing"; ", same rows" for a sample."""
     name: str
     """Such as "AUC", "log_loss" or "R2"."""
     value: float

@@ -64,6 +64,8 @@ class AuditSettings:
     seed: int
     base_prediction: float
     """Mean prediction with every feature hidden; NaN for several classes or outputs."""
+    base_error: float
+    """Standard error of `base_prediction`, over draws of background rows."""
     mean_prediction: float
     """Mean prediction of the audited rows."""
 

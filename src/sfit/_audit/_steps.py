@@ -252,6 +252,7 @@ def _build_up(steps: Steps) -> None:
         metrics = (*steps.fields["performance"], *steps.metrics("found", built.found, some))
         if n_rows < n:
             metrics += steps.metrics("all, same rows", built.everything, some)
+            metrics += steps.metrics("nothing, same rows", built.hidden, some)
         return {"build_up": built.steps, "explained": built.explained, "performance": metrics}
 
     expected = steps.costs.joint(n_rows, n_sides)
