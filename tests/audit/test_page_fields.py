@@ -460,6 +460,19 @@ def _(audit, page):
     assert heading(page, f"Groups of {by}")
 
 
+@field("interactions")
+def _(audit, page):
+    pairs = [test for test in audit.interactions.tests if test.order == 2]
+    n_found = sum(test.significant for test in pairs)
+    assert f"{n_found} of {len(pairs)} pairs tested" in section(page, "interactions").text
+    rows = {row["Pair"]: row for row in table(page, "Pairs over the sum of their parts").rows}
+    assert len(rows) == len(pairs)
+    for test in pairs:
+        row = rows[" + ".join(test.term)]
+        assert row["Mean gain"] == number(test.mean)
+        assert row["Verdict"].startswith("significant") == test.significant
+
+
 @field("protected attributes")
 def _(audit, page):
     rows = table(page, "Outcomes and predictions").rows
