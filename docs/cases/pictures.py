@@ -35,6 +35,7 @@ def photograph(page, folder, name, n_pages):
             "dark": opened(1180, 900, "dark").locator("#mechanism").screenshot(),
         }
         printed = opened(1180, 900).pdf(format="A4", prefer_css_page_size=True)
+        (folder / f"{name}.pdf").write_bytes(printed)
         browser.close()
     for number in range(1, n_pages + 1):
         command = ["pdftoppm", "-png", "-r", "80", "-f", str(number), "-l", str(number), "-"]

@@ -3,6 +3,7 @@
 import copy
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -145,3 +146,23 @@ def test_a_budget_below_the_draws_is_warned_of(monkeypatch, linear):
         audit = audit_of(linear, budget=1e-4)
     [step] = [step for step in audit.steps if step.name == "related features"]
     assert step.expected > 1e-4
+
+
+def test_equal_audits_have_equal_hashes(linear):
+    """Equal audits may have run at other times and speeds."""
+    one, other = audit_of(linear), audit_of(linear)
+    other = replace(other, settings=replace(other.settings, made="", seconds_per_pass=9.0))
+    assert one == other
+    assert len({one, other}) == 1
+
+
+def test_numbers_that_are_too_large_are_refused_without_other_warnings(linear):
+    _, X, y, train = linear
+    with pytest.raises(DataError, match="too large or too small"):
+        sfit.audit(
+            lambda rows: 1e200 * rows[:, 0],
+            X.to_numpy(),
+            y.to_numpy(),
+            train=train.to_numpy(),
+            random_state=0,
+        )

@@ -302,6 +302,17 @@ def test_bad_budgets_are_refused(value):
         check_budget(value, "budget")
 
 
+def test_progress_says_how_long_it_will_take(credit_like, capsys):
+    model, X, y, train = credit_like
+    sfit.audit(model, X[:200], y[:200], train=train, progress=True, random_state=0)
+    shown = capsys.readouterr()
+    assert re.search(r"audit: about \d\S* s in all", shown.err)
+    assert "audit: typical rows, about" in shown.err
+    assert not shown.out
+    sfit.audit(model, X[:200], y[:200], train=train, budget=77, progress=True, random_state=0)
+    assert "audit: about 77 s in all" in capsys.readouterr().err
+
+
 class Slow:
     """A model whose time is proportional to the rows that it predicts."""
 

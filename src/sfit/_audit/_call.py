@@ -12,7 +12,7 @@ from sfit._audit._assemble import assemble
 from sfit._audit._draws import seconds_of_draws
 from sfit._audit._request import AuditRequest
 from sfit._audit._result import Audit
-from sfit._audit._steps import Costs, run_steps
+from sfit._audit._steps import Costs, expected_seconds, run_steps
 from sfit._audit._subject import Subject, check_in_memory, seconds_per_row
 from sfit._audit._surroundings import Surroundings
 from sfit._audit._work import STEPS, Work, duration
@@ -152,7 +152,7 @@ def audit(
         subject = replace(subject, seed=seed, n_background=n_background)
         bar = progress_bar(total=len(STEPS), unit=" steps", enabled=request.progress)
         draws = seconds_of_draws(len(sample.features.names), len(sample.rows), request.alpha)
-        costs = Costs(per_row, n_background, draws)
+        costs = Costs(per_row, n_background, draws, per_row * len(sample.rows))
         needed = costs.single(len(sample.features.names)) + draws
         if limit is not None and needed > max(limit, LONG):
             session.warn(
@@ -162,6 +162,7 @@ def audit(
             )
         work = Work(limit, session.checkpoint, bar, session.started)
         with bar:
+            work.announce(expected_seconds(costs, len(sample.features.names), request, limit))
             steps = run_steps(subject, around, work, costs)
         return assemble(steps, session, made, per_row)
 

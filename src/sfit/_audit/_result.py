@@ -191,14 +191,17 @@ class Audit(Reported):
 
     def _timeless(self) -> Any:
         """Everything that does not depend on when and how fast the audit ran."""
-        settings = replace(self.settings, made="", seconds_per_pass=0.0)
-        content = replace(self, settings=settings, steps=())._content()
+        content = replace(self, settings=self._timeless_settings, steps=())._content()
         for name in self.RESULTS:
             content[name] = None if content[name] is None else content[name]["content"]
         return storable(content)
 
+    @property
+    def _timeless_settings(self) -> AuditSettings:
+        return replace(self.settings, made="", seconds_per_pass=0.0)
+
     def __hash__(self) -> int:
-        return hash((self.settings, self.related))
+        return hash((self._timeless_settings, self.related))
 
     @property
     def selected(self) -> tuple[str, ...]:

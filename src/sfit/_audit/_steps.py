@@ -12,6 +12,7 @@ from sfit._audit._pairs import partners_of, promising_pairs
 from sfit._audit._performance import performance
 from sfit._audit._protected import group_outcomes, proxies
 from sfit._audit._records import Step
+from sfit._audit._request import AuditRequest
 from sfit._audit._subject import RowPredictions, Subject, predict_rows
 from sfit._audit._surroundings import Surroundings
 from sfit._audit._work import Fields, Work
@@ -43,6 +44,8 @@ class Costs:
     n_background: int
     draws: float = 0.0
     """Seconds of the random draws of a permutation test of all features."""
+    per_pass: float = 0.0
+    """Seconds of a prediction of all rows."""
 
     def single(self, n_features: int) -> float:
         """Tests or curves of single features: they do not depend on the number of rows."""
@@ -146,6 +149,18 @@ class Steps:
             seed=self.subject.seed,
             loss=self.sample.loss.name,
         )
+
+
+def expected_seconds(
+    costs: Costs, n_features: int, request: AuditRequest, limit: float | None
+) -> float:
+    """How long an audit will take, about: its budget, or the sum of its steps."""
+    if limit is not None:
+        return limit
+    n_tests = 2 if request.by is None else 3
+    # Tests of single features, curves of at most all of them, and the build-up.
+    singles = (n_tests + 1) * costs.single(n_features) + (n_tests - 1) * costs.draws
+    return singles + MOST_PASSES * costs.per_pass
 
 
 def run_steps(subject: Subject, around: Surroundings, work: Work, costs: Costs) -> Steps:

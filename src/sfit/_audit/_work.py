@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -86,6 +87,11 @@ class Work:
             timing = {"reason": reason, "expected": expected, "seconds": seconds}
             self._store(self.checkpoint, name, {**timing, "fields": storable(stored)})
         return fields
+
+    def announce(self, expected: float) -> None:
+        """Say how long all steps will take, if the user asked for progress."""
+        if not self.bar.disable:
+            self.bar.write(f"audit: about {duration(expected)} in all", file=sys.stderr)
 
     def leave_out(self, name: str, reason: str, expected: float = 0.0) -> None:
         """Record a step that does not run."""
