@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -762,3 +763,14 @@ def test_the_order_of_the_sections(audited, page):
     assert titles[appendix.index(True)] == "All features"
     links = [link.attrs["href"] for link in page.one("nav", "toc").all("a")]
     assert links == [f"#{one.attrs['id']}" for one in sections]
+
+
+def test_the_documentation_lists_every_field():
+    """In the table of fields and their tests."""
+    path = Path(__file__).parents[2] / "docs" / "audit.md"
+    if not path.exists():
+        pytest.skip("the documentation is not here")
+    listed = path.read_text(encoding="utf-8").partition("| fields: each is the name of its test")[2]
+    rows = [line for line in listed.splitlines() if line.startswith("| ")][1:]
+    names = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    assert sorted(names) == sorted(FIELDS)
