@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -460,6 +461,19 @@ def _(audit, page):
     assert heading(page, f"Groups of {by}")
 
 
+@field("interactions")
+def _(audit, page):
+    pairs = [test for test in audit.interactions.tests if test.order == 2]
+    n_found = sum(test.significant for test in pairs)
+    assert f"{n_found} of {len(pairs)} pairs tested" in section(page, "interactions").text
+    rows = {row["Pair"]: row for row in table(page, "Pairs over the sum of their parts").rows}
+    assert len(rows) == len(pairs)
+    for test in pairs:
+        row = rows[" + ".join(test.term)]
+        assert row["Mean gain"] == number(test.mean)
+        assert row["Verdict"].startswith("significant") == test.significant
+
+
 @field("protected attributes")
 def _(audit, page):
     rows = table(page, "Outcomes and predictions").rows
@@ -749,3 +763,14 @@ def test_the_order_of_the_sections(audited, page):
     assert titles[appendix.index(True)] == "All features"
     links = [link.attrs["href"] for link in page.one("nav", "toc").all("a")]
     assert links == [f"#{one.attrs['id']}" for one in sections]
+
+
+def test_the_documentation_lists_every_field():
+    """In the table of fields and their tests."""
+    path = Path(__file__).parents[2] / "docs" / "audit.md"
+    if not path.exists():
+        pytest.skip("the documentation is not here")
+    listed = path.read_text(encoding="utf-8").partition("| fields: each is the name of its test")[2]
+    rows = [line for line in listed.splitlines() if line.startswith("| ")][1:]
+    names = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    assert sorted(names) == sorted(FIELDS)
