@@ -184,7 +184,11 @@ def test_directions_and_risks(audited):
     assert found["noise"].agrees is None
     texts = risks(audited)
     assert any("response to income was expected to rise" in text for text in texts)
-    assert not any("noise" in text for text in texts)
+    assert not any("response to noise" in text for text in texts)
+    alone = [text for text in texts if text.startswith("Revealed alone")]
+    harmful = [test.term[0] for test in audited.related.tests if test.gain < 0]
+    assert bool(alone) == bool(harmful)
+    assert all(name in alone[0] for name in harmful)
     assert any("not a reason-code engine" in text for text in limitations(audited))
     first, second, third = findings(audited)
     assert "1,500 held-out rows" in first or "1,500 rows stated as held out" in first

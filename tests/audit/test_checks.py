@@ -64,7 +64,7 @@ def test_held_out():
     assert state == "no"
     assert "120 of the 9,000 rows also occur in the 21,000 training rows" in text
     assert "leave these rows out" in text
-    assert "15 held-out rows equal another held-out row." in text
+    assert "15 audited rows equal another audited row." in text
 
 
 @pytest.mark.parametrize(

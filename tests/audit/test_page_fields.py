@@ -191,7 +191,7 @@ def _(audit, page):
 
 @field("rows")
 def _(audit, page):
-    assert f"{audit.data.n_rows:,} held-out rows" in identity(page)["Data"]
+    assert f" {audit.data.n_rows:,} rows, " in identity(page)["Data"]
     assert f"{audit.train.n_rows:,} rows" in identity(page)["Training rows"]
 
 
@@ -398,7 +398,9 @@ def _(audit, page):
     for name, card in cards(page).items():
         labels = [str(label) for label, part in audit.by_group.parts if name in part.selected]
         shown = card.facts["Groups"]
-        if len(labels) == len(audit.by_group.parts) == 2:
+        if name == audit.by_group.by:
+            assert shown.startswith("cannot be tested within its groups")
+        elif len(labels) == len(audit.by_group.parts) == 2:
             assert shown == f"significant in both groups of {audit.by_group.by}"
         elif labels:
             assert shown.startswith(f"significant for {audit.by_group.by} = {', '.join(labels)}")
@@ -491,7 +493,7 @@ def _(audit, page):
 
 @field("proxies")
 def _(audit, page):
-    rows = table(page, "Possible proxies").rows
+    rows = table(page, "Association with protected attributes").rows
     closest = sorted(audit.proxies, key=lambda one: -one.association)[: len(rows)]
     assert len(rows) >= 3
     for row, one in zip(rows, closest, strict=True):
@@ -619,7 +621,7 @@ def _(audit, page):
     assert facts["Level"] == number(settings.alpha)
     assert facts["Correction"] == settings.correction
     background = f"{settings.n_background} of the {audit.train.n_rows:,} training rows"
-    assert facts["Hidden features"].startswith(f"averaged over {background}")
+    assert facts["Hidden features"].startswith(f"average of {background}")
     assert facts["Space of hiding"] == settings.space
     assert facts["Budget"] == settings.budget
     assert facts["Seed"] == str(settings.seed)

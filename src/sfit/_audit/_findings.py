@@ -250,14 +250,18 @@ def _other_risks(audit: Audit) -> Iterator[str]:
                 f"{smallest_improvement(typical)}."
             )
     yield from _raising_risks(audit)
-    worse = [test for test in audit.related.tests if test.gain < 0]
+    yield from _harmful_alone(audit)
+
+
+def _harmful_alone(audit: Audit) -> Iterator[str]:
+    """Features that make the model worse when they are revealed alone."""
+    worse = sorted((test.gain, test.term[0]) for test in audit.related.tests if test.gain < 0)
     if worse:
-        most = max(worse, key=lambda test: -test.gain)
-        names = [test.term[0] for test in worse]
+        names = [name for _, name in worse]
         verb = "raises" if len(worse) == 1 else "raise"
         yield (
-            f"Revealed alone, {listed(names, names_for(names, 8))} {verb} the mean loss, "
-            f"{printable(most.term[0])} most (by {number(-most.gain)}). The audit does not test "
+            f"Revealed alone, {listed(names, names_for(names))} {verb} the mean loss, "
+            f"{printable(names[0])} most (by {number(-worse[0][0])}). The audit does not test "
             "whether that is chance."
         )
 
@@ -299,9 +303,8 @@ def strengths(audit: Audit) -> list[str]:
         )
     explained = audit.explained
     if explained is not None and explained.share >= 1 - MUCH_LEFT:
-        sentences.append(
-            f"The features found account for {share_text(explained.share)} of the model's gain."
-        )
+        share = share_text(explained.share) if explained.share < 1 else "all"
+        sentences.append(f"The features found account for {share} of the model's gain.")
     return sentences
 
 
