@@ -157,7 +157,7 @@ different numbers of rows, and four earlier runs on a busy machine gave 89 %, 93
 
 Intervals are in brackets. The budget pays for a random part of the rows with only the features found. Three things that these scores do not show:
 
-- **{len(minority)} of the features found do not improve the typical client**: {listed(minority)}. The permutation test finds them, the sign test does not: they help a minority of the clients, or all of them very little.
+- **{len(minority)} of the features found do not improve the typical client**: {listed(minority)}. The permutation test finds them, the sign test does not: they improve fewer than half of the clients by more than 1 %.
 - **{len(against)} of the {len(EXPECTED)} expected directions are not what the model does.** It is not monotone in {listed(against)}. The curve on each card shows where.
 - **The model uses SEX and AGE**, both named as protected. Their rises, {features.loc["SEX", "rise"]:.5f} and {features.loc["AGE", "rise"]:.5f}, are small beside the {features.loc["PAY_0", "rise"]:.3f} of PAY_0.
 
@@ -180,7 +180,7 @@ On a phone of 360 pixels:
 
 ![The page on a phone](audit-phone.png)
 
-And on paper. Printed from a browser, the page is a PDF of {n_pages} pages of A4, with its appendices.
+And on paper. Printed from a browser, the page is a PDF of {n_pages} pages of A4, with its appendices; [its first four pages](audit.pdf) are all but these.
 
 ![Page 1 of the PDF: identity, finding, signs of high risk, strengths, performance](audit-print-1.png)
 

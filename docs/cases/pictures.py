@@ -34,8 +34,11 @@ def photograph(page, folder, name, n_pages):
             "phone": opened(360, 720, scale=1.5).screenshot(),
             "dark": opened(1180, 900, "dark").locator("#mechanism").screenshot(),
         }
-        printed = opened(1180, 900).pdf(format="A4", prefer_css_page_size=True)
-        (folder / f"{name}.pdf").write_bytes(printed)
+        tab = opened(1180, 900)
+        printed = tab.pdf(format="A4", prefer_css_page_size=True)
+        # The body only: the appendices would make the file too large for the repository.
+        body = tab.pdf(format="A4", prefer_css_page_size=True, page_ranges="1-4")
+        (folder / f"{name}.pdf").write_bytes(body)
         browser.close()
     for number in range(1, n_pages + 1):
         command = ["pdftoppm", "-png", "-r", "80", "-f", str(number), "-l", str(number), "-"]
