@@ -1,6 +1,7 @@
 """Every picture that shows names: awkward names never get the same label.
 
-`test_labels.py` checks the labels of all 300 sets of names. Here each display draws 34 of them.
+`test_labels.py` checks the labels of all 300 sets of names. Here each display draws 34 of them,
+and all 300 in the long run.
 """
 
 import numpy as np
@@ -95,8 +96,20 @@ def _closed():
 
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_labels_in_a_picture_are_unique(name):
+    """Of the sets that are drawn in every run."""
+    check_labels(name, DRAWN)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_labels_of_every_set_are_unique(name):
+    """Of the other sets."""
+    check_labels(name, [number for number in range(N_SETS) if number not in DRAWN])
+
+
+def check_labels(name, numbers):
     """No two ticks of an axis look the same, nor two titles, nor two entries of a legend."""
-    for number in DRAWN:
+    for number in numbers:
         names = name_set(number)
         display = DISPLAYS[name](names)
         display = display if hasattr(display, "ax_") else display.plot()

@@ -14,8 +14,11 @@ from sfit._audit._records import BuildUpStep
 from sfit._labels import columns, look
 from sfit._text import printable
 
-SETS = range(0, N_SETS, 11)
-"""28 sets of names, of every kind: there are 8 kinds, in turn."""
+SETS = [
+    pytest.param(number, marks=[] if number % 11 == 0 else [pytest.mark.long])
+    for number in range(N_SETS)
+]
+"""All sets of names; 28 of them, of every kind, in every run: there are 8 kinds, in turn."""
 
 WEIGHTS = np.array([0.0, 0.8, -0.6, 0.5])
 
