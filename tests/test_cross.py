@@ -484,7 +484,7 @@ BAD = [
     ({"reference": X}, ArgumentError, "reference must be 'average' or 'mean'"),
     ({"reference": np.nan}, ArgumentError, "reference must be 'average' or 'mean'"),
     ({"loss": "log_loss"}, ArgumentError, "loss='log_loss' is for classification"),
-    ({"loss": "pinball"}, ArgumentError, "loss must be one of"),
+    ({"loss": "pinned"}, ArgumentError, "loss must be one of"),
     ({"alpha": 0}, ArgumentError, "alpha must lie strictly between"),
     ({"correction": "sidak"}, ArgumentError, "correction must be one of"),
     ({"groups": {"g": ["z"]}}, ArgumentError, r"groups\['g'\] names 'z'"),
