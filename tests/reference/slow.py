@@ -146,8 +146,11 @@ def _as_rows(values: Any) -> list[list[float]]:
 def _poisson_deviance(y: float, mu: float) -> float:
     if mu < 0 or (mu == 0 and y > 0):
         raise ValueError(f"the Poisson deviance of y = {y!r} at mu = {mu!r} is not finite")
-    y_log = y * math.log(y / mu) if y > 0 else 0.0  # y log y = 0 at 0
-    return max(0.0, 2 * (y_log - y + mu))  # rounding alone can make it negative
+    if y == 0:
+        return 2 * mu  # y log y = 0 at 0
+    r = (mu - y) / y
+    # y log(y / mu) - y + mu, without the cancellation of its terms near y = mu.
+    return max(0.0, 2 * y * (r - math.log1p(r))) if r > -1 else 2 * (y * math.log(y / mu) - y + mu)
 
 
 def _with_parameter(name: str) -> Callable[[float, float], float] | None:

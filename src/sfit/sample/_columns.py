@@ -264,16 +264,13 @@ def sorted_parts(values: Array) -> tuple[Array, Any]:
 
 
 def part_codes(index: Any, values: Array) -> Array:
-    """The index of each row's part among the sorted labels."""
-    return np.asarray(pd.Index(index).get_indexer(pd.Index(_one_missing(values))))
-
-
-def _one_missing(values: Array) -> Array:
-    """Labels of which missing ones are all alike: None, NaN and NA are one part."""
-    if values.dtype != object:
-        return values
+    """The index of each row's part among the sorted labels; missing ones are one part."""
+    codes = np.array(pd.Index(index).get_indexer(pd.Index(values)))
     missing = np.asarray(pd.isna(values))
-    return np.where(missing, np.nan, values) if missing.any() else values
+    if missing.any():
+        # None, NaN, NaT and NA are one label, whichever of them the index holds.
+        codes[missing] = int(np.asarray(pd.isna(index)).argmax())
+    return codes
 
 
 def plain_labels(index: Any) -> tuple[Any, ...]:

@@ -159,7 +159,9 @@ class StoredSource:
         sizes: tuple[int, ...] = ()
         if encoder.parts is not None:
             labels = plain_labels(encoder.parts)
-            sizes = tuple(found.parts.reindex(encoder.parts).astype(int).tolist())
+            # Pieces may spell missing labels in different ways, which are one part.
+            codes = part_codes(encoder.parts, np.asarray(found.parts.index))
+            sizes = tuple(np.bincount(codes, weights=found.parts).astype(int).tolist())
         return StoredRows(
             self.store,
             TableEncoder(self, encoder),
