@@ -53,7 +53,7 @@ def lost_to_correction(test: AnySetTest, settings: Settings) -> bool:
 
 
 def corrected_verdicts(settings: Settings) -> str:
-    """What the correction does not touch; empty without a correction."""
+    """A sentence on intervals that the correction leaves alone; empty without a correction."""
     if not settings.adjusted:
         return ""
     return f"Verdicts are corrected ({settings.correction or 'over all orders'}), intervals are not"

@@ -94,7 +94,7 @@ def columns(text: str) -> int:
 
 
 def look(text: str) -> str:
-    """What a reader sees of a text: two texts with the same look cannot be told apart."""
+    """The visible part of a text: two texts with the same look cannot be told apart."""
     return " ".join(unicodedata.normalize("NFC", INVISIBLE.sub("", text)).split())
 
 

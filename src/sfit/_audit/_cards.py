@@ -165,7 +165,7 @@ def _matrix_note(differing: list[str], n_rows: int) -> str:
 
 
 def interaction_blocks(audit: Audit) -> tuple[Block, ...]:
-    """What the tests of pairs found; their tables stand in the appendix."""
+    """Findings of the tests of pairs; their tables stand in the appendix."""
     if audit.interactions is None:
         return ()
     pairs = pairs_of(audit)

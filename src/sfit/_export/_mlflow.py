@@ -25,7 +25,7 @@ RUN_ID = "MLFLOW_RUN_ID"
 
 
 class Logged(Protocol):
-    """What can be logged: an audit, or a result."""
+    """Anything that can be logged: an audit, or a result."""
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables, by name."""
