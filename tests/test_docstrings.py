@@ -22,6 +22,12 @@ FORMULAS = [
 ]  # fmt: skip
 
 
+# Calls, tests and results stand beside others; a reader should find these from each page.
+RELATED = [
+    name for name in sfit.__all__ if callable(getattr(sfit, name)) and name != "show_versions"
+]
+
+
 def public():
     """Every public function and class, by its full name."""
     return {
@@ -78,6 +84,20 @@ def test_the_formula_and_its_place_in_the_paper(name):
     notes = text.split("Notes\n-----\n")[1]
     assert ":math:" in notes or ".. math::" in notes
     assert re.search(r"[Ss]ection \d|Algorithm \d|Table \d", text)
+
+
+@pytest.mark.parametrize("name", RELATED)
+def test_the_page_of_a_call_or_result_points_to_others(name):
+    assert "SA01" not in [code for code, _ in validate(f"sfit.{name}")["errors"]]
+
+
+def test_every_parameter_is_listed_once_by_purpose():
+    text = inspect.getdoc(sfit.feature_significance)
+    _, listed = text.split("The parameters by purpose:\n")
+    named = re.findall(r"`(\w+)`", listed.split("Parameters\n----------\n")[0])
+    assert sorted(named) == sorted(
+        set(inspect.signature(sfit.feature_significance).parameters) - {"model", "X", "y"}
+    )
 
 
 def test_the_api_page_lists_every_public_name(request):

@@ -28,6 +28,11 @@ class Average:
         Number of background rows, drawn once with `random_state`. If `data` has at most this many,
         all are used.
 
+    See Also
+    --------
+    feature_significance : The call that takes this object as `reference`.
+    sklearn.inspection.partial_dependence : The function that averaging gives.
+
     Notes
     -----
     Revealing the set T gives the partial dependence function of the model,

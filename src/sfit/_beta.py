@@ -98,6 +98,11 @@ def choose_beta(
     BetaChoice
         The chosen `.beta`, the rejection rates `.curve`, and `.plot()`.
 
+    See Also
+    --------
+    feature_significance : The test; ``beta="auto"`` calls this function.
+    BetaChoice : The result.
+
     Notes
     -----
     This is the calibration of section 2.2 of the paper, without a grid. Of N tests, at most

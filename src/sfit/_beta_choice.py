@@ -32,6 +32,10 @@ class BetaChoice:
     seed : int
         Seed of the random models.
 
+    See Also
+    --------
+    choose_beta : The call that returns it.
+
     Notes
     -----
     A test of a random model rejects while beta is below its threshold, so the share of tests that

@@ -106,6 +106,12 @@ def cross_significance(
     SFITResult
         One first-order test per feature; `folds` holds the test of each fold.
 
+    See Also
+    --------
+    feature_significance : The test of a fitted model on held-out rows.
+    loco_significance : Refit without each feature.
+    SFITSelector : Keep the significant features in a Pipeline.
+
     Notes
     -----
     Let :math:`B` be the number of re-matchings in a fold of :math:`n_k` rows. The p-value of the

@@ -112,6 +112,15 @@ def feature_significance(
     typical row: whether the loss of more than half of the rows falls. The permutation test asks
     whether these predictions are related to the outcome at all.
 
+    The parameters by purpose:
+
+    - the question: `test`, `loss`, `beta`, `alpha`, `correction`, `alpha_by_order`
+    - the features: `features`, `groups`, `always_on`, `given`, and how they are hidden: `reference`
+    - the rows: `by`, `clusters`, `row_order`, `sample_weight`
+    - features together: `max_order`, `partners`, `n_partners`, `exhaustive`, `strict`,
+      `interaction`
+    - the work: `fast`, `n_jobs`, `progress`, `checkpoint`, `checkpoint_key`, `random_state`
+
     Parameters
     ----------
     model : object
@@ -226,6 +235,16 @@ def feature_significance(
     -------
     SFITResult or PartitionedResult
         With `by`, a `PartitionedResult`, which maps each part to its result.
+
+    See Also
+    --------
+    audit : Run this and other tests, and write one document about the model.
+    cross_significance : Few rows: test in folds.
+    compare_models : Compare the features of two models.
+    compare_parts : Test whether groups of rows differ.
+    loco_significance : Refit without each feature.
+    choose_beta : Choose the smallest improvement that counts.
+    sklearn.inspection.permutation_importance : An importance, without a test.
 
     Notes
     -----

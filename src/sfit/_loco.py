@@ -98,6 +98,10 @@ def loco_significance(
     SFITResult
         One first-order test per feature. The base of each is all the other features.
 
+    See Also
+    --------
+    feature_significance : The same question about a fitted model, without refitting.
+
     Notes
     -----
     With :math:`\mu_{-j}` the model fitted without feature j, the differences are

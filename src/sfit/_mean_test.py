@@ -60,6 +60,12 @@ class MeanTest:
         Number of random flips of signs. `"auto"` takes 1,999, or as many as a corrected decision
         needs.
 
+    See Also
+    --------
+    SignTest : The test of the paper, of the typical row.
+    PermutationTest : The test of any relation to the outcome.
+    feature_significance : The call that takes this object.
+
     Notes
     -----
     Let :math:`d_i = L_i(B) - L_i(T)` be the loss that revealing the set T saves in row i, over its

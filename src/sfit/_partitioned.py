@@ -31,6 +31,11 @@ class PartitionedResult(Reported, Mapping[Any, SFITResult]):
     by : str
         Name of the column or labels that divide the rows.
 
+    See Also
+    --------
+    feature_significance : The call that returns it, with `by`.
+    compare_parts : Test whether the parts differ.
+
     Notes
     -----
     Part g uses the differences :math:`\Delta_i` of its held-out rows,

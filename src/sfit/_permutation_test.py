@@ -77,6 +77,12 @@ class PermutationTest:
         log-odds and of the probabilities of the observed class. `"loss"`: the mean loss, for any
         loss and any output. A callable loss and several outputs always use `"loss"`.
 
+    See Also
+    --------
+    SignTest : The test of the paper, of the typical row.
+    MeanTest : The test of the mean loss.
+    feature_significance : The call that takes this object.
+
     Notes
     -----
     The null hypothesis is that the set of features is independent of the outcome, given the

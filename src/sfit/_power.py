@@ -59,6 +59,10 @@ def power(
     float
         The power, between 0 and 1.
 
+    See Also
+    --------
+    rows_needed : The number of rows for a given power.
+
     Notes
     -----
     The power of the sign test is :math:`P(B_p \ge c)` for :math:`B_p \sim \mathrm{Bin}(n, p)`,
@@ -125,6 +129,10 @@ def rows_needed(
         The smallest n at which the power is reached *for n and for every larger n*. The power of
         the sign test is a sawtooth in n, so a smaller n may reach it by chance and n + 1 miss it
         again.
+
+    See Also
+    --------
+    power : The power for a given number of rows.
 
     Notes
     -----

@@ -118,6 +118,11 @@ class SFITResult(Reported):
     run : dict
         How the result was computed (versions, time, routes, warnings); ignored by ``==``.
 
+    See Also
+    --------
+    feature_significance : The call that returns it.
+    PartitionedResult : One result per part of the rows.
+
     Notes
     -----
     All numbers of a test come from its differences :math:`\Delta_1, \ldots, \Delta_n`: their median

@@ -226,6 +226,10 @@ class GateTest:
     is_open : bool
         Whether there is more to find: p below alpha.
 
+    See Also
+    --------
+    SFITResult : The result that holds the gates.
+
     Notes
     -----
     With S the features found, :math:`\Delta_i = L_i(S) - L_i(\text{all})`: the first lines of

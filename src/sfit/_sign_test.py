@@ -82,6 +82,12 @@ class SignTest:
         ``rng -> model``: draws a random model for ``beta="auto"``. By default, a copy of the model
         with random parameters. An error with any other beta.
 
+    See Also
+    --------
+    PermutationTest : The test of any relation to the outcome.
+    MeanTest : The test of the mean loss.
+    feature_significance : The call that takes this object.
+
     Notes
     -----
     The null hypothesis is :math:`\mathrm{median}(\Delta) \le 0`. Under it, the number of positive

@@ -89,6 +89,12 @@ class SFITSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     feature_names_in_ : ndarray of str
         Names of the columns, if they have names.
 
+    See Also
+    --------
+    feature_significance : The test behind the selection.
+    cross_significance : The test in folds, used for ``cv``.
+    sklearn.feature_selection.SelectFromModel : Selection by an importance, without a test.
+
     Notes
     -----
     Section 4 of the paper selects the features of a credit model like this, and fits it again on

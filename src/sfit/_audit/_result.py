@@ -117,6 +117,10 @@ class Audit(Reported):
     run : dict
         Versions, time and warnings; ignored by ``==``, as are `steps`.
 
+    See Also
+    --------
+    audit : The call that returns it.
+
     Examples
     --------
     >>> import sfit

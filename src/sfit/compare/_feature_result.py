@@ -82,6 +82,10 @@ class FeatureComparison(Comparison):
     run : dict
         How the result was computed; ignored by ``==``.
 
+    See Also
+    --------
+    compare_features : The call that returns it.
+
     Examples
     --------
     >>> import sfit

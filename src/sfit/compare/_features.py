@@ -83,6 +83,11 @@ def compare_features(
     FeatureComparison
         The features by mean gain with the ranks that each can have, and all pairs.
 
+    See Also
+    --------
+    compare_models : Compare the features of two models.
+    feature_significance : Test each feature.
+
     Notes
     -----
     Let :math:`G_i(j)` be the gain of feature j on row i, and :math:`D_i = G_i(j) - G_i(k)`. The

@@ -95,6 +95,10 @@ class ModelComparison(Comparison):
     run : dict
         How the result was computed; ignored by ``==``.
 
+    See Also
+    --------
+    compare_models : The call that returns it.
+
     Examples
     --------
     >>> import sfit

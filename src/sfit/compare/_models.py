@@ -92,6 +92,12 @@ def compare_models(
     ModelComparison
         The differences of the losses, and of the gains of every feature.
 
+    See Also
+    --------
+    compare_features : Compare the features of one model.
+    compare_parts : Test whether groups of rows differ.
+    feature_significance : Test the features of one model.
+
     Notes
     -----
     Let :math:`D_i` be the loss of the first model on row i minus that of the second; or the gain of

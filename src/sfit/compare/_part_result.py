@@ -111,6 +111,10 @@ class PartComparison(Comparison):
     run : dict
         How the result was computed; ignored by ``==``.
 
+    See Also
+    --------
+    compare_parts : The call that returns it.
+
     Examples
     --------
     >>> import sfit

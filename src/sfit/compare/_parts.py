@@ -143,6 +143,11 @@ def compare_parts(
         For each feature the test of all parts at once and of each part against the rest, the mean
         gains with their intervals, and the trend.
 
+    See Also
+    --------
+    feature_significance : Test the parts separately, with `by`.
+    compare_models : Compare models on the same rows.
+
     Notes
     -----
     Let part k have :math:`n_k` gains with mean :math:`m_k` and standard deviation :math:`s_k`. The
