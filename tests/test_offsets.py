@@ -163,8 +163,11 @@ def test_given_up_once_and_told_once():
 def test_the_rows_that_are_expected_to_count_differently():
     """Estimated where a row begins to count, and where it ceases to; 1 in 100,000 may."""
     precision, rng = _verify.Precision(2.0**-23, 0.0, 1_000), np.random.default_rng(0)
-    base, no, small, large = np.ones((1_000, 1)), *(np.full(1, e) for e in (0.0, 5e-6, 5e-4))
-    spread = base + rng.normal(size=(1_000, 1))
+    base, no, small, large = (
+        np.ones((1, 1_000, 1)),
+        *(np.full((1, 1), e) for e in (0.0, 5e-6, 5e-4)),
+    )
+    spread = base + rng.normal(size=base.shape)
     assert not precision.flips(base, spread, small, small)
     assert precision.flips(base, spread, large, no)
     assert precision.flips(base, spread, no, large)
@@ -173,11 +176,16 @@ def test_the_rows_that_are_expected_to_count_differently():
     assert not precision.flips(base, base + 3 * 2.0**-23, large, large)
     # A crowd where a row begins to count, from either side; and two of a thousand rows are no crowd.
     for side in (0.6, 1.1):
-        crowd = base + 8 * 2.0**-23 * (side + 0.3 * rng.uniform(size=(1_000, 1)))
-        assert precision.flips(base, crowd, np.full(1, 1e-10), no)
-        assert not precision.flips(base, crowd, np.full(1, 1e-13), no)
-        few = np.where(np.arange(1_000)[:, None] < 2, crowd, spread)
-        assert not precision.flips(base, few, np.full(1, 1e-10), no)
+        crowd = base + 8 * 2.0**-23 * (side + 0.3 * rng.uniform(size=base.shape))
+        assert precision.flips(base, crowd, np.full((1, 1), 1e-10), no)
+        assert not precision.flips(base, crowd, np.full((1, 1), 1e-13), no)
+        few = np.where(np.arange(1_000)[None, :, None] < 2, crowd, spread)
+        assert not precision.flips(base, few, np.full((1, 1), 1e-10), no)
+    # Several contrasts at once are judged as each of them alone.
+    full = np.concatenate([spread, base, crowd, few])
+    drift = np.array([[5e-4], [5e-4], [1e-10], [1e-10]])
+    several = precision.flips(np.repeat(base, 4, axis=0), full, drift, np.repeat(no, 4, axis=0))
+    assert several.tolist() == [True, False, True, False]
 
 
 @pytest.mark.parametrize("bend", ["ReLU", "Tanh", "Sigmoid"])

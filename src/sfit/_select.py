@@ -31,6 +31,8 @@ KEPT_VALUES, KEPT_SHARE = 2_048, 8
 """A window keeps up to 2,048 values, or one in eight of all, before their ties are counted."""
 SAMPLED = 8
 """More than 2,048 values are bracketed by a sample: every eighth of them."""
+SORTED_VALUES = 64
+"""Up to this many values are sorted, which takes less time than to select some of them."""
 MERGED_VALUES = 1 << 14
 """Merging at least this many values counts ties, which requires sorting."""
 
@@ -112,13 +114,28 @@ def narrow(counted: Counted, window: Window) -> Counted:
     return replace(inside, below=counted.below + inside.below)
 
 
+def between(counted: Counted, ranks: Sequence[int]) -> Counted:
+    """Of all values there are, keep those from the smallest to the largest wanted rank."""
+    if counted.counts is not None or not ranks:
+        return counted
+    first, last = min(ranks) - counted.below - 1, max(ranks) - counted.below - 1
+    if first < 0 or last >= len(counted.values):
+        return counted  # the window missed a rank
+    # A copy: a slice would keep all values in memory.
+    values = np.partition(counted.values, (first, last))[first : last + 1].copy()
+    window = Window(float(values[0]), float(values[-1]))
+    return Counted(window, counted.below + first, values)
+
+
 def order_statistics(counted: Counted, ranks: Sequence[int]) -> list[float | None]:
     """The values of 1-based ranks; None for a rank outside the window."""
     places = [rank - counted.below - 1 for rank in ranks]
     if counted.counts is None:
         values, n = counted.values, len(counted.values)
         inside = [place for place in places if 0 <= place < n]
-        if inside:
+        if n <= SORTED_VALUES:
+            values = np.sort(values)
+        elif inside:
             # The wanted ranks lie close together.
             ends = min(inside), max(inside)
             values = np.partition(values, ends)

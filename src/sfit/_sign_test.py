@@ -28,6 +28,7 @@ from sfit._select import (
     NO_RANKS,
     SKIPPED,
     Window,
+    between,
     bracket,
     bracket_by_sample,
     count,
@@ -256,8 +257,10 @@ class SignStatistic:
         If no earlier tile has bracketed the order statistics, this tile brackets them itself.
         """
         effects = NO_EFFECTS if self.only_beta_max else describe(losses)
+        # Nothing is left to merge with the tally of a tile that holds all rows.
+        is_all = _n_rows(losses) == question.n
         base, full, counts, _ = losses = self._counted(losses)
-        n = len(base) if counts is None else int(counts.sum())
+        n = _n_rows(losses)
         expected = self._expected(question, n, effects.n_rows)
         n_better = total(full < base, counts) if self.only_beta_max else effects.n_better
         n_improvable = total(base != 0, counts)
@@ -277,18 +280,14 @@ class SignStatistic:
                 wanted = self._delta_ranks(expected)
                 for_delta = bracket_by_sample(differences, wanted, expected, n_se)
             counted = count(differences, for_delta, counts)
+            counted = between(counted, self._delta_ranks(n)) if is_all else counted
         rho_ranks = self._rho_ranks(expected)
         if for_itself:
             for_rho = _improving(bracket_by_sample(rho, rho_ranks, expected, n_se))
-        return Tally(
-            n,
-            total(positive, counts),
-            n_better,
-            n_improvable,
-            counted,
-            count(rho, for_rho, counts) if rho_ranks else NO_RANKS,
-            effects,
-        )
+        of_rho = count(rho, for_rho, counts) if rho_ranks else NO_RANKS
+        of_rho = between(of_rho, rho_ranks) if is_all else of_rho
+        n_positive = total(positive, counts)
+        return Tally(n, n_positive, n_better, n_improvable, counted, of_rho, effects)
 
     def _counted(self, losses: Losses) -> Losses:
         """The losses that count: of all rows, or of those whose prediction moves."""
@@ -306,6 +305,8 @@ class SignStatistic:
     def merge(self, question: Question, tallies: Sequence[Tally], focus: Focus) -> Tally:
         """Merge the tallies of some tiles; keep only values inside the narrowed brackets."""
         n = sum(one.n for one in tallies)
+        if len(tallies) == 1 and n == self._expected(question, n, tallies[0].effects.n_rows):
+            return tallies[0]
         for_delta = merge([one.delta for one in tallies])
         for_rho = merge([one.rho for one in tallies])
         effects = merge_effects([one.effects for one in tallies])
@@ -382,6 +383,8 @@ class SignStatistic:
         A set is significant while all its contrasts are, so its beta_max is the smallest of theirs
         (NaN: one is not significant even at beta = 0).
         """
+        if len(evidence) == 1:
+            return 0, evidence[0]
         position = int(np.argmin([one.n_positive for one in evidence]))
         beta_max = float(np.min([one.beta_max for one in evidence]))
         return position, replace(evidence[position], beta_max=beta_max)
@@ -478,6 +481,10 @@ class SignStatistic:
         if m == n:
             return n_better >= critical
         return n_better + margin(m, n_se) >= critical / n * m
+
+
+def _n_rows(losses: Losses) -> int:
+    return len(losses.base) if losses.counts is None else int(losses.counts.sum())
 
 
 def _improving(window: Window) -> Window:

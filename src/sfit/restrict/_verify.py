@@ -9,8 +9,10 @@ single precision rounds a prediction by little and its change by much.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -40,6 +42,9 @@ SHARE_OF_ROWS, DENSITY_ROWS = 1e-5, 1_024
 Of 1,000 rows that is a hundredth of a row, of 100,000 rows one.
 """
 
+CONTRASTS_AT_ONCE, DENSITY_AT_ONCE = 512, 1 << 14
+"""Contrasts that are compared with the model at a time, and rows of contrasts along the route."""
+
 ROUNDING_POWER = 0.4
 """No row's error may exceed this power of the rounding unit as a share of the effect: 6e-7 in
 double precision, 2e-3 in single. A wrong structure is further from the model.
@@ -54,12 +59,14 @@ class Precision:
     noise: float
     n: int
 
-    def is_right(self, errors: Array, effects: Array) -> Array:
-        """Whether every row's error is within rounding: (contrasts, rows, outputs) -> contrasts."""
-        return np.asarray((errors <= self.unit**ROUNDING_POWER * effects).all(axis=(1, 2)))
+    def tolerated(self, effects: Any) -> Any:
+        """The largest error that is still rounding, beside some effects."""
+        return self.unit**ROUNDING_POWER * effects
 
-    def flips(self, base: Array, full: Array, drift: Array, error: Array) -> bool:
-        """Whether too many rows are expected to count differently: (rows, outputs), outputs.
+    def flips(self, base: Array, full: Array, drift: Array, error: Array) -> Array:
+        """For each contrast, whether too many rows are expected to count differently.
+
+        Predictions are (contrasts, rows, outputs), errors (contrasts, outputs).
 
         A row begins to count where it moves by the rounding tolerance, if that improves its loss.
         If k of N rows are closer to that point than w, k / N * drift / w of the rows are closer
@@ -71,16 +78,17 @@ class Precision:
         are taken to be as dense as half of the moving rows within the typical movement.
         """
         moved = np.abs(full - base)
+        n = moved.shape[1]
         tolerance = rounding(np.maximum(np.abs(base), np.abs(full)), self.unit, self.noise)
         moves = 2 * moved > tolerance
-        windows = np.sort(np.where(moves, np.abs(moved - tolerance), np.inf), axis=0)
-        k = np.arange(1, len(moved) + 1)[:, None]
-        begin = (k - 2 * np.sqrt(k)) / len(moved) * drift / 4 <= SHARE_OF_ROWS * windows
-        n_moves = np.count_nonzero(moves, axis=0)
-        ordered = np.sort(np.where(moves, moved, np.inf), axis=0)
-        usual = np.take_along_axis(ordered, n_moves[None] // 2, axis=0)
-        cease = n_moves / 2 / len(moved) * error <= SHARE_OF_ROWS * usual
-        return not (begin.all() and cease.all())
+        windows = np.sort(np.where(moves, np.abs(moved - tolerance), np.inf), axis=1)
+        k = np.arange(1, n + 1)[:, None]
+        begin = (k - 2 * np.sqrt(k)) / n * drift[:, None] / 4 <= SHARE_OF_ROWS * windows
+        n_moves = np.count_nonzero(moves, axis=1)
+        ordered = np.sort(np.where(moves, moved, np.inf), axis=1)
+        usual = np.take_along_axis(ordered, n_moves[:, None] // 2, axis=1)[:, 0]
+        cease = n_moves / 2 / n * error <= SHARE_OF_ROWS * usual
+        return ~(begin.all(axis=(1, 2)) & cease.all(axis=1))
 
 
 def repeats(
@@ -154,45 +162,113 @@ def _wrong(
     """For each contrast, whether the error is more than rounding, and whether rounding decides."""
     sample = _sample(features, tile, with_ends=with_ends)
     sides = _needed(contrasts)
-    number = {side: k for k, side in enumerate(sides)}
-    ours = _stacked([functions[side](sample).by_row() for side in sides])
     checked = _checked_sides(sides, len(sample) * features.reference.size)
     answers = predict_directly(view, features, sample, checked, Memory())
     theirs = _stacked([answers[side].by_row() for side in checked])
-    if ours.shape[1:] != theirs.shape[1:]:
-        return np.ones(len(contrasts), dtype=bool), np.ones(len(contrasts), dtype=bool)
-    which = np.array([number[side] for side in checked])
+    ours = _stacked([functions[side](sample).by_row() for side in checked])
+    all_wrong = np.ones(len(contrasts), dtype=bool)
+    if ours.shape != theirs.shape:
+        return all_wrong, all_wrong
     if len(checked) < len(sides) and not _agrees(view, features, network, sides, tile, precision):
-        return np.ones(len(contrasts), dtype=bool), np.ones(len(contrasts), dtype=bool)
-    gaps = np.abs(ours[which] - theirs)
+        return all_wrong, all_wrong
+    gaps = np.abs(ours - theirs)
+    known = {side: (gaps[k], theirs[k]) for k, side in enumerate(checked)}
+    batches = [
+        contrasts[first : first + CONTRASTS_AT_ONCE]
+        for first in range(0, len(contrasts), CONTRASTS_AT_ONCE)
+    ]
     # The error of an unchecked side is taken as the largest of the checked ones.
-    errors: Array = np.broadcast_to(gaps.max(axis=0), ours.shape).copy()
-    errors[which] = gaps
+    compared = _together(
+        _compared(some, functions, sample, known, gaps.max(axis=0), precision, tolerance)
+        for some in batches
+    )
+    tolerated = precision.tolerated(_usual(view, compared.usual.max(), tile))
+    wrong = ~(compared.is_right & (compared.excess <= tolerated))
+    drift, error = (
+        # Where no row moves, none shows the error of a row that does: it is taken as the largest.
+        np.maximum(np.where(compared.moves[:, None], mean, mean.max(axis=0)), compared.least)
+        for mean in (compared.drift, compared.error)
+    )
+    close = np.zeros(len(contrasts), dtype=bool)
+    right = np.flatnonzero(~wrong)
+    along = _on_rows([contrasts[k] for k in right.tolist()], functions, tile, tolerance)
+    for coarse, base, full in along:
+        some, right = right[: len(full)], right[len(full) :]
+        close[some] = precision.flips(
+            base, full, drift[some] + coarse[:, None], error[some] + coarse[:, None]
+        )
+    return wrong, close
+
+
+class _Compared(NamedTuple):
+    """Contrasts along the route, beside the model, on the sampled rows: one entry for each."""
+
+    is_right: Array
+    """Whether all errors are within rounding, beside the effects."""
+    excess: Array
+    """Of contrasts without an effect, the largest error that is large beside the prediction."""
+    usual: Array
+    """Typical size of a prediction."""
+    moves: Array
+    """Whether a row moves."""
+    drift: Array
+    """Mean error of a movement, by output."""
+    error: Array
+    """Mean error of a prediction, by output."""
+    least: Array
+    """The smallest error that may be expected, by output."""
+
+
+def _together(compared: Iterable[_Compared]) -> _Compared:
+    return _Compared(*map(np.concatenate, zip(*compared, strict=True)))
+
+
+def _compared(
+    contrasts: Sequence[Contrast],
+    functions: Mapping[Side, Restricted],
+    sample: Tile,
+    known: Mapping[Reveal, tuple[Array, Array]],
+    largest: Array,
+    precision: Precision,
+    tolerance: Rounding,
+) -> _Compared:
+    """Compare some contrasts; `known` holds the errors and the model's predictions of some sides.
+
+    The error of a side that the model has not predicted is taken as the `largest`.
+    """
+    sides = _needed(contrasts)
+    number = {side: k for k, side in enumerate(sides)}
+    ours = _stacked([functions[side](sample).by_row() for side in sides])
+    errors: Array = np.broadcast_to(largest, ours.shape).copy()
     best = ours.copy()
-    best[which] = theirs
+    which = np.array([number[side] for side in sides if side in known], dtype=np.intp)
+    for place in which.tolist():
+        errors[place], best[place] = known[sides[place]]
     of_base = _Combined([one.base for one in contrasts], number, tolerance)
     of_full = _Combined([one.full for one in contrasts], number, tolerance)
     errors = np.maximum(of_base.errors(errors, ours, best), of_full.errors(errors, ours, best))
     base, full = of_base(ours), of_full(ours)
     best_base, best_full = of_base(best), of_full(best)
     movement, own_movement = full - base, best_full - best_base
-    known = of_base.are_among(which) & of_full.are_among(which)
-    drifts = np.where(known[:, None, None], np.abs(movement - own_movement), errors)
+    is_known = of_base.are_among(which) & of_full.are_among(which)
+    drifts = np.where(is_known[:, None, None], np.abs(movement - own_movement), errors)
     moves = _moves(best_base, best_full, precision) | _moves(base, full, precision)
     effects = _effects(np.minimum(np.abs(movement), np.abs(own_movement)), moves)
     sizes = np.abs(best_full)
     # If no row counts, no count can be wrong, but losses are still reported.
-    beside = np.where(np.isinf(effects), np.maximum(sizes, _usual(view, sizes, tile)), effects)
-    wrong = ~precision.is_right(errors, beside)
-    # Even if all sampled rows agree to the bit, another may differ by a rounding unit.
-    least = precision.unit * sizes.max(axis=1) / len(sample)
-    drift, error = (np.maximum(_mean(some, moves), least) for some in (drifts, errors))
-    close = np.zeros(len(contrasts), dtype=bool)
-    right = np.flatnonzero(~wrong).tolist()
-    along = _on_rows([contrasts[k] for k in right], functions, tile, tolerance)
-    for k, (function, base, full) in zip(right, along, strict=True):
-        close[k] = _flips(function, base, full, drift[k], error[k], precision)
-    return np.asarray(wrong), close
+    nothing = np.isinf(effects)
+    beside_effects = np.where(nothing, errors, precision.tolerated(effects))
+    is_large = nothing & ~(errors <= precision.tolerated(sizes))
+    return _Compared(
+        is_right=np.asarray((errors <= beside_effects).all(axis=(1, 2))),
+        excess=np.where(is_large, errors, 0.0).max(axis=(1, 2)),
+        usual=np.median(sizes, axis=1).max(axis=1),
+        moves=np.asarray(moves.any(axis=1)),
+        drift=_mean(drifts, moves),
+        error=_mean(errors, moves),
+        # Even if all sampled rows agree to the bit, another may differ by a rounding unit.
+        least=precision.unit * sizes.max(axis=1) / len(sample),
+    )
 
 
 def _needed(contrasts: Sequence[Contrast]) -> list[Reveal]:
@@ -206,22 +282,33 @@ def _on_rows(
     functions: Mapping[Side, Restricted],
     tile: Tile,
     tolerance: Rounding,
-) -> Iterator[tuple[Restricted, Array, Array]]:
-    """For each contrast, the function of its full side, and both sides along the route.
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Both sides of contrasts along the route, some contrasts at a time.
 
-    What bases need is held: the same parts serve many contrasts.
+    Before them, by how much the pieces of their polylines may be off. What bases need is held: the
+    same parts serve many contrasts.
     """
     rows = _rows(tile, DENSITY_ROWS)
+    at_once = max(1, DENSITY_AT_ONCE // len(rows))
     held: dict[Reveal, Prediction] = {}
-    for contrast in contrasts:
-        needed, [revealed] = contrast.base.needs(), contrast.full.needs()
-        for part in needed:
-            if part not in held and part != revealed:
-                held[part] = functions[part](rows)
-        whole = functions[revealed](rows)
-        combined = contrast.base.combine([held.get(part, whole) for part in needed], tolerance)
-        base, full = _stacked([combined.by_row(), whole.by_row()])
-        yield functions[revealed], base, full
+    for first in range(0, len(contrasts), at_once):
+        coarse, bases, fulls = [], [], []
+        for contrast in contrasts[first : first + at_once]:
+            needed, [revealed] = contrast.base.needs(), contrast.full.needs()
+            for part in needed:
+                if part not in held and part != revealed:
+                    held[part] = functions[part](rows)
+            whole = functions[revealed](rows)
+            combined = contrast.base.combine([held.get(part, whole) for part in needed], tolerance)
+            coarse.append(_coarse(functions[revealed]))
+            bases.append(combined.by_row())
+            fulls.append(whole.by_row())
+        yield np.array(coarse), _stacked(bases), _stacked(fulls)
+
+
+def _coarse(function: Restricted) -> float:
+    """How far a raw output may be off because a polyline joins knots that are close."""
+    return function.rounding() if isinstance(function, Polyline | MeanOfPolylines) else 0.0
 
 
 @dataclass(frozen=True)
@@ -233,8 +320,17 @@ class _Combined:
     """The place of each part in the stack."""
     tolerance: Rounding
 
+    @cached_property
+    def _plain(self) -> Array | None:
+        """The place of each side, if all of them are parts; None if some are made of parts."""
+        if any(side not in self.number for side in self.sides):
+            return None
+        return np.array([self.number[cast(Reveal, side)] for side in self.sides])
+
     def __call__(self, stack: Array) -> Array:
         """The predictions of the sides: (sides, rows, outputs)."""
+        if self._plain is not None:
+            return np.asarray(stack[self._plain])
         return np.stack([self._one(side, stack) for side in self.sides])
 
     def _one(self, side: Side, stack: Array) -> Array:
@@ -247,42 +343,30 @@ class _Combined:
 
     def errors(self, errors: Array, ours: Array, best: Array) -> Array:
         """The errors of the sides: those of their parts together, or what is seen of them."""
+        if self._plain is not None:
+            return np.maximum(errors[self._plain], np.abs(self(ours) - self(best)))
         of_parts = np.stack([errors[self._places(side)].sum(axis=0) for side in self.sides])
         return np.maximum(of_parts, np.abs(self(ours) - self(best)))
 
     def are_among(self, places: Array) -> Array:
         """Whether all parts of each side are among some places of the stack."""
+        if self._plain is not None:
+            return np.isin(self._plain, places)
         return np.array([np.isin(self._places(side), places).all() for side in self.sides])
 
 
-def _flips(
-    function: Restricted,
-    base: Array,
-    revealed: Array,
-    drift: Array,
-    error: Array,
-    precision: Precision,
-) -> bool:
-    """Whether too many of all rows are expected to count differently along a route."""
-    coarse = function.rounding() if isinstance(function, Polyline | MeanOfPolylines) else 0.0
-    return precision.flips(base, revealed, drift + coarse, error + coarse)
-
-
 def _mean(errors: Array, moves: Array) -> Array:
-    """Mean error of the rows that a contrast moves: (contrasts, rows, outputs), (contrasts, rows).
+    """Mean error of the rows that a contrast moves, or of all rows if it moves none.
 
-    Where none of them moves, they do not show the error of a row that does: it is taken as the
-    largest of all contrasts.
+    (contrasts, rows, outputs), (contrasts, rows) -> (contrasts, outputs)
     """
     some = moves.any(axis=1, keepdims=True)
     weights = (moves | ~some)[:, :, None]
-    mean = (errors * weights).sum(axis=1) / weights.sum(axis=1)
-    return np.where(some, mean, mean.max(axis=0))
+    return np.asarray((errors * weights).sum(axis=1) / weights.sum(axis=1))
 
 
-def _usual(view: ModelView, sizes: Array, tile: Tile) -> float:
+def _usual(view: ModelView, usual: float, tile: Tile) -> float:
     """Typical size of predictions or targets; an outlier must not widen the tolerance."""
-    usual = float(np.median(sizes, axis=1).max())
     if view.task == "classification":
         return usual
     return max(usual, float(np.median(np.abs(tile.y))))
@@ -312,7 +396,7 @@ def _agrees(
         return False
     effects = _effects(np.abs(theirs - base), _moves(base, theirs, precision))
     # With all columns revealed, only the structure is checked, not the counts.
-    return bool(precision.is_right(np.abs(ours - theirs), effects).all())
+    return bool((np.abs(ours - theirs) <= precision.tolerated(effects)).all())
 
 
 def _moves(base: Array, full: Array, precision: Precision) -> Array:
