@@ -88,8 +88,8 @@ class ChainedSign(SignStatistic):
         """Keep all rows: which of them are reported, all folds decide together."""
         return super().start(attempt + WIDE)
 
-    def _expected(self, question: Question, n: int, n_rows: int) -> int:
-        return super()._expected(question._replace(n=self.n_all), n, n_rows)
+    def _n_all(self, question: Question) -> int:
+        return self.n_all
 
     def conclude(self, question: Question, seen: Tally) -> Any:
         """The evidence of one fold, and its tally."""

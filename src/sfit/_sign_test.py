@@ -258,7 +258,7 @@ class SignStatistic:
         """
         effects = NO_EFFECTS if self.only_beta_max else describe(losses)
         # Nothing is left to merge with the tally of a tile that holds all rows.
-        is_all = _n_rows(losses) == question.n
+        is_all = _n_rows(losses) == self._n_all(question)
         base, full, counts, _ = losses = self._counted(losses)
         n = _n_rows(losses)
         expected = self._expected(question, n, effects.n_rows)
@@ -296,11 +296,16 @@ class SignStatistic:
             return losses
         return Losses(base[moved], full[moved], None if counts is None else counts[moved])
 
+    def _n_all(self, question: Question) -> int:
+        """How many rows the tallies that will be merged hold together."""
+        return question.n
+
     def _expected(self, question: Question, n: int, n_rows: int) -> int:
         """How many of all rows will count, if they do in the proportion seen so far."""
+        n_all = self._n_all(question)
         if self.ties == "keep" or n_rows == 0:
-            return question.n
-        return round(question.n * n / n_rows)
+            return n_all
+        return round(n_all * n / n_rows)
 
     def merge(self, question: Question, tallies: Sequence[Tally], focus: Focus) -> Tally:
         """Merge the tallies of some tiles; keep only values inside the narrowed brackets."""
