@@ -181,7 +181,7 @@ def same_prediction(a: Array, b: Array, unit: float, noise: float) -> Array:
     """Rows whose two predictions differ by no more than rounding, in every raw output.
 
     `unit` is the rounding unit of the model's float type and `noise` the largest difference seen
-    between predicting rows in small batches and together. Without this rule, a feature that the
+    between predicting rows one at a time and in a batch. Without this rule, a feature that the
     model ignores can appear significant, because its base is a single row, predicted alone.
     """
     gap = np.abs(a - b)

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -49,9 +48,6 @@ For very wide rows the number is reduced to fit the memory budget.
 The last bit of a prediction may depend on the other rows of its call. So this rule alone decides
 whether a side is stacked, never the state of a cache or the worker.
 """
-
-NOISE_BATCHES = (0, 1, 2, 4, 8, 16, 32, 64)
-"""Where the batches of `rounding_noise` begin and end: of 1, 1, 2, 4, 8, 16 and 32 rows."""
 
 MOVED_SIDES, MOVED_ROWS = 32, 16
 """Single columns, and rows of each, on which `computing_error` moves all numbers."""
@@ -242,19 +238,17 @@ def _call(
 
 
 def rounding_noise(view: ModelView, features: Features, tile: Tile) -> float:
-    """Largest difference between predicting 64 fixed rows together and in batches of 1 to 32.
+    """Largest difference between predicting 64 fixed rows one at a time and in a batch.
 
-    This is how much the library's arithmetic alone can change a prediction. The batches double, so
-    8 calls show how it depends on the size of a batch.
+    This is how much the library's arithmetic alone can change a prediction.
     """
     columns = features.shown(features.everything)
-    n = min(NOISE_BATCHES[-1], len(tile))
+    n = min(64, len(tile))
     # Fresh rows for each call: a model may write to them.
     whole, single = (reveal(features.reference, tile.X[:n], columns, None) for _ in range(2))
     together = checked(_predict(view, whole), n)
-    batches = [single[first : min(last, n)] for first, last in pairwise(NOISE_BATCHES) if first < n]
-    apart = [checked(_predict(view, batch), batch.shape[0]) for batch in batches]
-    return float(np.max(np.abs(together - np.concatenate(apart))))
+    alone = [checked(_predict(view, single[row : row + 1]), 1) for row in range(n)]
+    return float(np.max(np.abs(together - np.concatenate(alone))))
 
 
 def computing_error(view: ModelView, features: Features, tile: Tile, unit: float) -> float:
